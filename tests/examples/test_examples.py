@@ -1,0 +1,79 @@
+"""The examples run as they stand and leave what they promise."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from theseus_track.store import Store
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# The tutorial's own words; only the imports above them may differ.
+TUTORIAL = """
+@analysis("my/gpt/activations")
+class Activations(AnalysisBase, PretrainGPT):
+    TARGET = SelfAttention
+    NAME = "activations"
+
+    def select(self, paths):
+        return paths[0]  # First discovered attention module.
+
+    def analyze(self, layer, inputs):
+        return inputs.x[0, :64, :128]  # First sample; crop tokens/features.
+
+    def plot(self, values):
+        return self.heatmap(values, xlabel="Feature", ylabel="Token")
+
+
+@job("my/gpt/train-with-analysis")
+class GPTWithAnalysis(PretrainGPT):
+    ANALYSIS = [Activations]
+"""
+
+
+def _run(example: str, cwd: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / example)],
+        cwd=cwd,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Warning" not in done.stderr
+    assert "WARNING" not in done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow  # trains in a process of its own
+def test_a_loop_of_ones_own(tmp_path: Path) -> None:
+    printed = _run("own_loop.py", tmp_path)
+    series = Store(tmp_path / "results").run("own-loop")["activations"]
+    assert series.steps == [20, 40, 60]
+    assert series.latest.shapes == {"": (64, 128)}
+    assert [Path(file).suffix for file in series.latest.files] == [".png", ".pdf"]
+    assert "theseus-track show own-loop activations" in printed
+
+
+def test_the_own_loop_is_short() -> None:
+    lines = (ROOT / "examples" / "own_loop.py").read_text().splitlines()
+    assert len(lines) < 60
+
+
+@pytest.mark.slow  # trains in a process of its own
+def test_the_tutorial_with_a_trainer(tmp_path: Path) -> None:
+    _run("train_with_analysis.py", tmp_path)
+    run = Store(tmp_path / "results").run("train-gpt")
+    assert run["activations"].steps == [20, 40, 60]
+    assert run["activations"].latest.key == "my/gpt/activations"
+    assert run.info.job == f"{ROOT / 'examples' / 'train_with_analysis.py'}:" + (
+        "GPTWithAnalysis"
+    )
+
+
+def test_the_tutorial_is_word_for_word_but_for_the_imports() -> None:
+    assert TUTORIAL in (ROOT / "examples" / "train_with_analysis.py").read_text()

@@ -1,0 +1,359 @@
+"""What is logged comes back from the ledger with its reader, at its step."""
+
+import io
+import logging
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import seaborn as sns
+from PIL import Image
+
+from tests.models import Attention, gpt_and_variables, tokens
+from theseus_track import open_run
+from theseus_track.analysis import AnalysisBase, Values, instrument
+from theseus_track.errors import (
+    AnalysisFault,
+    BadInput,
+    LedgerError,
+    NotFound,
+    RenderError,
+)
+from theseus_track.run import RunHandle
+from theseus_track.sinks import MemorySink
+from theseus_track.store import Store
+
+
+class Map(AnalysisBase):
+    """A heatmap of the first attention layer's input."""
+
+    TARGET = Attention
+
+    def analyze(self, layer: Any, inputs: Any) -> Any:
+        return inputs.x[0, :4, :5]
+
+    def plot(self, values: Any) -> Any:
+        return self.heatmap(values, title="Input", xlabel="Feature", ylabel="Token")
+
+
+class Table(Map):
+    NAME = "table"
+
+    def plot(self, values: Any) -> Any:
+        return {"mean": float(values.mean()), "worst": float("nan")}
+
+
+class Raises(Map):
+    NAME = "raises"
+
+    def plot(self, values: Any) -> Any:
+        raise ZeroDivisionError("no plot today")
+
+
+class Arrays(Map):
+    NAME = "arrays"
+
+    def plot(self, values: Any) -> Any:
+        return [values, values]
+
+
+class Untraceable(Map):
+    NAME = "untraceable"
+
+    def analyze(self, layer: Any, inputs: Any) -> Any:
+        raise ZeroDivisionError("no trace today")
+
+
+def values_of(*analyses: type[AnalysisBase]) -> Values:
+    model, variables = gpt_and_variables()
+    values: Values = instrument(jax.jit(model.apply), analyses)(variables, tokens())[1]
+    return values
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Any:
+    with open_run(tmp_path, project="test", name="mine") as handle:
+        yield handle
+
+
+def _stored(run: RunHandle) -> Any:
+    assert run.flush(60)
+    return Store(run.root).run(run.id)
+
+
+def test_a_value_and_its_figure_come_back_at_the_step(run: RunHandle) -> None:
+    values = values_of(Map, Table)
+    run.log(values, step=100, tokens=7, wall_time=1e9)
+    stored = _stored(run)
+    result = stored["map"][100]
+    np.testing.assert_array_equal(result.values, values["map"])
+    assert result.wall_time == 1e9
+    assert result.paths == ("blocks_0/attn",)
+    assert result.values_record.tokens == 7
+    pixels = np.asarray(Image.open(io.BytesIO(result.figure.png)))
+    assert pixels.shape[0] > 100
+    assert result.view.kind == "heatmap"
+    np.testing.assert_array_equal(result.view.arrays["values"], values["map"])
+    assert stored["table"][100].table["worst"] == "NaN"
+
+
+def test_log_returns_before_the_computation_is_done(run: RunHandle) -> None:
+    @jax.jit
+    def long(x: Any) -> Any:
+        return jax.lax.fori_loop(0, 4000, lambda _, y: jnp.tanh(y @ x), x)[:4, :5]
+
+    values = values_of(Map)
+    x = jnp.full((256, 256), 0.01)
+    long.lower(x).compile()
+    late = long(x)
+    run.log(jax.tree.map(lambda _: late, values), step=1)
+    assert not late.is_ready()
+    np.testing.assert_array_equal(_stored(run)["map"][1].values, late)
+
+
+def test_wait_draws_before_it_returns(run: RunHandle) -> None:
+    run.log(values_of(Map), step=3, wait=True)
+    assert Store(run.root).run(run.id)["map"][3].figure is not None
+
+
+def test_metrics_come_back_also_those_that_are_not_finite(run: RunHandle) -> None:
+    run.log_metrics({"loss": jnp.float32(2.5), "n": 3, "bad": float("inf")}, step=4)
+    (row,) = _stored(run).metrics()
+    assert (row.step, row.metrics) == (4, {"loss": 2.5, "n": 3, "bad": "Infinity"})
+
+
+def test_a_metric_that_is_no_number_costs_itself_alone(
+    run: RunHandle, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        for step in range(3):
+            run.log_metrics({"loss": 1.0, "names": ["a"], "v": np.ones(3)}, step=step)
+        rows = _stored(run).metrics()
+    assert [row.metrics for row in rows] == [{"loss": 1.0}] * 3
+    told = [r.getMessage() for r in caplog.records]
+    assert sum("'names'" in text for text in told) == 1
+    assert sum("'v'" in text for text in told) == 1
+
+
+def test_a_plot_that_raises_costs_its_result_and_is_recorded(
+    run: RunHandle, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        for step in range(2):
+            run.log(values_of(Raises, Map), step=step)
+        stored = _stored(run)
+    result = stored["raises"][1]
+    assert "ZeroDivisionError: no plot today" in result.error
+    assert "in plot" in result.result_record.traceback
+    assert result.values.shape == (4, 5)
+    assert stored["map"][1].error is None
+    assert sum("no plot today" in r.getMessage() for r in caplog.records) == 1
+
+
+def test_a_list_of_arrays_is_refused_with_what_is_allowed(run: RunHandle) -> None:
+    run.log(values_of(Arrays), step=0)
+    error = _stored(run)["arrays"][0].error
+    assert "list of ndarray" in error
+    assert "Figure" in error
+
+
+def test_a_fault_of_tracing_is_recorded_once(run: RunHandle) -> None:
+    values = values_of(Untraceable, Map)
+    for step in (5, 6):
+        run.log(values, step=step)
+    stored = _stored(run)
+    assert stored["untraceable"].steps == [5]
+    assert "no trace today" in stored["untraceable"][5].error
+    assert stored["map"].steps == [5, 6]
+
+
+def test_strict_raises_at_the_next_call(tmp_path: Path) -> None:
+    with open_run(tmp_path, strict=True) as run:
+        run.log(values_of(Raises), step=0)
+        run.flush(60)
+        with pytest.raises(AnalysisFault, match="no plot today"):
+            run.log_metrics({"loss": 1.0}, step=1)
+
+
+def test_a_host_figure_is_copied_when_it_is_logged(run: RunHandle) -> None:
+    figure, axes = plt.subplots()
+    axes.plot([1, 2, 3])
+    run.log_result("curve", figure, step=2)
+    axes.clear()
+    assert plt.get_fignums() == [figure.number]
+    plt.close(figure)
+    stored = _stored(run)["curve"][2]
+    pixels = np.asarray(Image.open(io.BytesIO(stored.figure.png)).convert("RGB"))
+    blue = np.all(np.abs(pixels.astype(int) - (31, 119, 180)) < 12, axis=-1)
+    assert blue.sum() > 50
+    assert stored.key is None
+
+
+def test_bad_input_is_refused_at_the_call(run: RunHandle) -> None:
+    with pytest.raises(BadInput, match="step=-1"):
+        run.log(values_of(Map), step=-1)
+    with pytest.raises(BadInput, match=r"step=1\.5"):
+        run.log_metrics({"loss": 1.0}, step=1.5)  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match="takes the Values"):
+        run.log({"a": 1}, step=1)  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match="'a b'"):
+        run.log_result("a b", {"a": 1}, step=1)
+    with pytest.raises(RenderError, match="object"):
+        run.log_result("odd", object(), step=1)
+    assert _stored(run).results() == []
+
+
+def test_a_probe_is_stored_once_and_its_hash_goes_with_the_results(
+    run: RunHandle,
+) -> None:
+    batch = {"x": tokens()}
+    assert run.probe("val", batch) is batch
+    run.probe("val", {"x": tokens() + 0})
+    run.log(values_of(Map), step=1, probe="val")
+    stored = _stored(run)
+    records = [r for _, r in stored.records() if type(r).__name__ == "ProbeRecord"]
+    assert len(records) == 1
+    assert stored["map"][1].values_record.probe == records[0].hash
+    assert stored["map"][1].values_record.probe_name == "val"
+    with pytest.raises(BadInput, match="another batch"):
+        run.probe("val", {"x": tokens() + 1})
+    with pytest.raises(NotFound, match=r"'test'.*'val'"):
+        run.log(values_of(Map), step=2, probe="test")
+
+
+def test_the_users_open_figure_and_settings_stay_theirs(run: RunHandle) -> None:
+    class Global(Map):
+        NAME = "global"
+
+        def plot(self, values: Any) -> Any:
+            sns.set_theme(style="darkgrid")
+            plt.figure()
+            return sns.heatmap(values)
+
+    figure = plt.figure()
+    before = dict(plt.rcParams)
+    run.log(values_of(Global), step=0)
+    result = _stored(run)["global"][0]
+    assert result.error is None
+    assert result.figure.png
+    assert plt.get_fignums() == [figure.number]
+    assert not figure.axes
+    assert dict(plt.rcParams) == before
+    plt.close(figure)
+
+
+def test_sinks_get_every_part_and_the_ledger_gets_their_marks(tmp_path: Path) -> None:
+    sink = MemorySink()
+    with open_run(tmp_path, sinks=[sink]) as run:
+        run.log(values_of(Map, Table), step=7)
+        run.log_metrics({"loss": 1.0}, step=7)
+        assert run.flush(60)
+        stored = _stored(run)
+        items: dict[Any, Any] = {
+            (type(item).__name__, getattr(item, "name", "")): item
+            for item in sink.items
+        }
+        figure = items["FigureItem", "map"]
+        assert (figure.step, figure.png) == (7, stored["map"][7].figure.png)
+        assert "blocks_0/attn" in figure.caption
+        assert "step 7" in figure.caption
+        assert items["JsonItem", "table"].value["worst"] == "NaN"
+        assert items["MetricsItem", ""].metrics == {"loss": 1.0}
+    marks = [
+        r for _, r in stored.refresh().records() if type(r).__name__ == "Delivered"
+    ]
+    assert {m.status for m in marks} == {"written"}
+    assert sum(m.through for m in marks) >= 1
+
+
+def test_an_existing_id_is_continued_and_older_results_are_superseded(
+    tmp_path: Path,
+) -> None:
+    with open_run(tmp_path, id="r1", name="first") as run:
+        for step in (10, 20, 30):
+            run.log_metrics({"loss": float(step)}, step=step)
+    with open_run(tmp_path, id="r1", name="ignored", resumed_at=20) as run:
+        assert run.name == "first"
+        run.log_metrics({"loss": -1.0}, step=20)
+    stored = Store(tmp_path).run("r1")
+    assert [(r.step, r.metrics["loss"]) for r in stored.metrics()] == [
+        (10, 10.0),
+        (20, -1.0),
+    ]
+    with pytest.raises(BadInput, match="'r1' exists"):
+        open_run(tmp_path, id="r1", resume="never")
+    with pytest.raises(NotFound, match="'r2'"):
+        open_run(tmp_path, id="r2", resume="must")
+
+
+def test_without_resumed_at_the_first_logged_step_decides(tmp_path: Path) -> None:
+    with open_run(tmp_path, id="r1") as run:
+        for step in (10, 20, 30):
+            run.log_metrics({"loss": float(step)}, step=step)
+    with open_run(tmp_path, id="r1") as run:
+        run.log_metrics({"loss": -1.0}, step=20)
+    rows = Store(tmp_path).run("r1").metrics()
+    assert [(r.step, r.metrics["loss"]) for r in rows] == [(10, 10.0), (20, -1.0)]
+
+
+def test_a_closed_run_says_so_and_closing_twice_is_harmless(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = open_run(tmp_path)
+    report = run.close()
+    assert report.complete
+    assert run.close() is report
+    with caplog.at_level(logging.WARNING):
+        run.log_metrics({"loss": 1.0}, step=0)
+        run.log_metrics({"loss": 1.0}, step=1)
+    assert sum("closed" in r.getMessage() for r in caplog.records) == 1
+    strict = open_run(tmp_path, strict=True)
+    strict.close()
+    with pytest.raises(LedgerError, match="closed"):
+        strict.log_metrics({"loss": 1.0}, step=0)
+
+
+def test_a_root_that_is_a_file_is_refused_before_anything_is_written(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / "file"
+    root.write_text("mine")
+    with pytest.raises(LedgerError, match="file"):
+        open_run(root)
+    assert root.read_text() == "mine"
+
+
+def test_an_unknown_sink_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"'tensorbord'.*'tensorboard'"):
+        open_run(tmp_path / "root", sinks=["tensorbord"])
+    with pytest.raises(BadInput, match=r"called 'memory'"):
+        open_run(tmp_path / "root", sinks=[MemorySink(), MemorySink()])
+    assert not (tmp_path / "root").exists()
+
+
+def test_switched_off_nothing_is_recorded_and_it_is_told_once(
+    run: RunHandle, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("THESEUS_TRACK", "off")
+    with caplog.at_level(logging.WARNING):
+        run.log(Values(), step=0)
+        run.log(Values(), step=1)
+    assert [r.getMessage() for r in caplog.records] == [
+        "THESEUS_TRACK=off: no analysis runs and none is recorded."
+    ]
+    assert _stored(run).results() == []
+
+
+def test_ranks_that_write_nothing_take_every_call(tmp_path: Path) -> None:
+    other = RunHandle(open_run(tmp_path).info, tmp_path / "none", None)
+    other.log(values_of(Map), step=0)
+    other.log_metrics({"loss": 1.0}, step=0)
+    other.log_result("table", {"a": 1}, step=0)
+    assert other.probe("val", 3) == 3
+    assert other.flush()
+    assert other.close().complete
+    assert not (tmp_path / "none").exists()

@@ -1,0 +1,140 @@
+"""AnalysisBase: one question about a model, as a class that users write."""
+
+import re
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from theseus_track.analysis.config import Configured
+from theseus_track.analysis.figures import bar, figure, heatmap, line, scatter
+from theseus_track.capture import Target
+from theseus_track.records import check_name
+
+__all__ = ["AnalysisBase"]
+
+# Values are whatever pytree the user's analyze returns.
+Value = Any
+
+
+class AnalysisBase(Configured):
+    """One question about a model: where to look, what to compute, how to draw it.
+
+    A subclass sets `TARGET` and writes `analyze`, and usually `select` and `plot`.
+    It may also inherit from a Trainer (after AnalysisBase), which makes it a job
+    of its own. The class has no fields and no constructor, so that it composes
+    with any other.
+
+    Example:
+        ```python
+        import flax.linen as nn
+        from theseus_track.analysis import AnalysisBase
+
+        class Norms(AnalysisBase):
+            TARGET = nn.Dense
+
+            def select(self, paths):
+                return paths[0]
+
+            def analyze(self, layer, inputs):
+                return abs(inputs.output).mean(axis=0)
+
+            def plot(self, values):
+                return self.bar(y=values, xlabel="Unit", ylabel="Mean magnitude")
+        ```
+
+    Attributes:
+        TARGET: Whose calls to look at: a module class, a tuple of classes, or a
+            predicate on the module.
+        NAME: What the result is called everywhere, `[A-Za-z0-9_.-]{1,80}`;
+            default: the class name in snake case.
+        METHODS: The methods of TARGET whose calls count.
+        MAX_BYTES: The most that the value may weigh, in bytes, checked from shapes
+            at trace time; more drops this analysis with a fault.
+        EVERY: Run at every n-th evaluation of a Trainer, >= 1. In an own loop the
+            caller decides.
+        UNORDERED: Names of axes whose order means nothing across seeds ("head").
+        KEY: The registry key; set by `@analysis(key)`.
+    """
+
+    TARGET: ClassVar[Target]
+    NAME: ClassVar[str]
+    METHODS: ClassVar[tuple[str, ...]] = ("__call__",)
+    MAX_BYTES: ClassVar[int] = 1 << 20
+    EVERY: ClassVar[int] = 1
+    UNORDERED: ClassVar[tuple[str, ...]] = ()
+    KEY: ClassVar[str]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "NAME" not in vars(cls):
+            cls.NAME = _snake(cls.__name__)
+        check_name(cls.NAME)
+        # The key belongs to the class that was registered, not to its subclasses.
+        if "KEY" not in vars(cls):
+            cls.KEY = f"{cls.__module__}.{cls.__qualname__}"
+        _check_base_order(cls)
+
+    def select(self, paths: list[str]) -> str | Iterable[str]:
+        """Choose among the discovered calls of TARGET; called at trace time.
+
+        Args:
+            paths: Such as "blocks_0/attn", in program order; never empty.
+
+        Returns:
+            One path, or several (any iterable). The default is the first.
+        """
+        return paths[0]
+
+    def analyze(self, layer: Any, inputs: Any) -> Value:
+        """Compute the value at one call; runs under jit, once per selected call.
+
+        Args:
+            layer: The module, bound to its parameters, on an isolated view: calling
+                it disturbs neither the random streams nor the state of the run.
+            inputs: The call's arguments by name, as attributes and as a mapping,
+                defaults applied; `inputs.output` is what the layer returned.
+
+        Returns:
+            A pytree (dicts, lists, tuples) of arrays, on device. Nothing in here
+            may call the host.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} has no analyze(self, layer, inputs). Write one "
+            "that returns an array or a pytree of arrays."
+        )
+
+    def plot(self, values: Value) -> object:  # noqa: ARG002 (an overridable default)
+        """Draw the value; runs on rank 0, on the host, never on the training thread.
+
+        Args:
+            values: What `analyze` returned, as numpy arrays; with several paths a
+                dict path -> value. Small floats (bfloat16, float8) arrive as float32.
+
+        Returns:
+            A Matplotlib Figure (or an Axes or seaborn grid, whose figure is taken),
+            a JSON value, a mapping of part names to either, or None. The default
+            draws nothing: only the values are kept.
+        """
+        return None
+
+    heatmap = staticmethod(heatmap)
+    bar = staticmethod(bar)
+    line = staticmethod(line)
+    scatter = staticmethod(scatter)
+    figure = staticmethod(figure)
+
+
+def _snake(name: str) -> str:
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
+    return spaced.lower()
+
+
+def _check_base_order(cls: type) -> None:
+    """Refuse `class X(Trainer, AnalysisBase)`, where the Trainer would hide plot."""
+    for base in cls.__mro__[: cls.__mro__.index(AnalysisBase)]:
+        # The marker is the Trainer's own; plain mixins may come first.
+        marked = vars(base).get("THESEUS_TRAINER", False)
+        if marked and not issubclass(base, AnalysisBase):
+            raise TypeError(
+                f"class {cls.__name__} lists {base.__name__} before AnalysisBase. "
+                f"Write `class {cls.__name__}(AnalysisBase, {base.__name__})`."
+            )

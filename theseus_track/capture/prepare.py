@@ -1,0 +1,202 @@
+"""From sites and arguments to a program whose taps are the values that are wanted."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+
+from theseus_track.capture.analyst import Analyst, Mark
+from theseus_track.capture.discover import Discoverer, Discovery, Query
+from theseus_track.capture.paths import Path
+from theseus_track.capture.private import private_trace
+from theseus_track.capture.program import Arguments, Program, trace
+from theseus_track.capture.reap import Reaper
+from theseus_track.capture.recent import Recent
+from theseus_track.capture.rule import Found, Keep, Kept
+from theseus_track.capture.select import Choice, choose
+from theseus_track.capture.sites import Captures, Fault, Site, SiteCapture
+from theseus_track.errors import AnalysisFault, UnreachedCall
+
+__all__ = ["Plan", "Prepared"]
+
+
+@dataclass(frozen=True)
+class _Slot:
+    """One value on its way out, and where it belongs."""
+
+    site: str
+    path: str
+    found: Found
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A traced function with the values that its sites want.
+
+    Attributes:
+        program: The function's program, with taps.
+        reaper: Takes the taps out.
+        keep: Which of them.
+        discovery: The calls found.
+        slots: Where each kept value belongs, in program order.
+        bare: By site, everything but the values.
+    """
+
+    program: Program
+    reaper: Reaper
+    keep: Keep
+    discovery: Discovery
+    slots: tuple[_Slot, ...]
+    bare: Mapping[str, SiteCapture]
+
+    def evaluate(self, arrays: list[Any]) -> tuple[list[Any], list[Kept]]:
+        """Evaluate the program: its results, and the kept values."""
+        closed = self.program.closed
+        return self.reaper.evaluate(closed.jaxpr, closed.consts, arrays, self.keep)
+
+    def captures(self, kept: list[Kept]) -> Captures:
+        """Sort kept values by site and path."""
+        sites = {
+            name: replace(site, values={}, axes={}, valid={})
+            for name, site in self.bare.items()
+        }
+        pairs = sorted(
+            zip(self.slots, kept, strict=True),
+            key=lambda pair: self.bare[pair[0].site].paths.index(pair[0].path),
+        )
+        for slot, value in pairs:
+            site = sites[slot.site]
+            site.values[slot.path] = slot.found.tag.unflatten(value.leaves)
+            site.axes[slot.path] = slot.found.axes
+            if value.valid is not None:
+                site.valid[slot.path] = value.valid
+        return Captures(sites)
+
+    def abstract(self) -> Captures:
+        """Return the captures as shapes."""
+        return self.captures(
+            [
+                Kept(
+                    list(slot.found.leaves),
+                    None
+                    if slot.found.valid_shape is None
+                    else jax.ShapeDtypeStruct(slot.found.valid_shape, bool),
+                )
+                for slot in self.slots
+            ]
+        )
+
+
+class Plan:
+    """What is remembered between calls that trace alike.
+
+    Args:
+        sites: What is asked for, by name.
+    """
+
+    def __init__(self, sites: Mapping[str, Site]) -> None:
+        self._sites = sites
+        self._discoverer = Discoverer(
+            {name: Query(site.target, site.methods) for name, site in sites.items()}
+        )
+        self._apart = False
+        self._owners = Recent[object](16)
+        self._compiled = Recent[Any](64)
+
+    def prepare(self, fn: Callable[..., Any], arguments: Arguments) -> Prepared:
+        """Find the calls, let the sites choose, and trace with their analyses."""
+        discovery = self._discoverer.run(fn, arguments, apart=self._apart)
+        self._apart = discovery.apart
+        choices = {
+            name: choose(name, site, discovery) for name, site in self._sites.items()
+        }
+        wanted = {
+            name: frozenset(str(Path.parse(path).base) for path in choice.selected)
+            for name, choice in choices.items()
+            if choice.fault is None
+        }
+        # Traces that must be kept apart may not be shared with those of another call.
+        apart = discovery.apart
+        owner = object() if apart else self._owners.get(tuple(wanted.items()), object)
+        with private_trace(owner, Analyst(self._sites, wanted, owner), apart=apart):
+            program = trace(fn, arguments)
+        reaper = Reaper(owner, self._compiled)
+        slots = _numbered(reaper.find(program.closed.jaxpr))
+        bare = {
+            name: _checked(name, self._sites[name], choice, discovery, slots)
+            for name, choice in choices.items()
+        }
+        keep = tuple(
+            bare[slot.site].fault is None and slot.path in bare[slot.site].selected
+            for slot in slots
+        )
+        kept = tuple(slot for slot, want in zip(slots, keep, strict=True) if want)
+        return Prepared(program, reaper, keep, discovery, kept, bare)
+
+
+def _numbered(found: tuple[Found, ...]) -> tuple[_Slot, ...]:
+    counts: Counter[tuple[str, Path]] = Counter()
+    slots = []
+    for one in found:
+        mark: Mark = one.tag.label
+        place = (mark.site, mark.path)
+        slots.append(_Slot(mark.site, str(mark.path.numbered(counts[place])), one))
+        counts[place] += 1
+    return tuple(slots)
+
+
+def _checked(
+    name: str,
+    site: Site,
+    choice: Choice,
+    discovery: Discovery,
+    slots: tuple[_Slot, ...],
+) -> SiteCapture:
+    """Look for what is wrong with a site's values before anything is computed."""
+    fault = choice.fault
+    if fault is None:
+        own = {
+            slot.path: slot.found
+            for slot in slots
+            if slot.site == name and slot.path in choice.selected
+        }
+        fault = _fault(name, site, choice, discovery, own)
+    return SiteCapture(
+        paths=choice.paths,
+        selected=choice.selected,
+        single=choice.single,
+        fault=fault,
+    )
+
+
+def _fault(
+    name: str,
+    site: Site,
+    choice: Choice,
+    discovery: Discovery,
+    own: Mapping[str, Found],
+) -> Fault | None:
+    for path in choice.selected:
+        if path not in own:
+            cls = discovery.calls[name][path].cls.rpartition(".")[2]
+            message = (
+                f"Site {name!r}: the call {path!r} ({cls}) does not contribute to the "
+                "output of the function; return something that depends on it."
+            )
+            return Fault("trace", message, error=UnreachedCall)
+        mark: Mark = own[path].tag.label
+        if mark.fault:
+            return mark.fault
+    leaves = [leaf for found in own.values() for leaf in found.leaves]
+    actual = sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)
+    if site.max_bytes is not None and actual > site.max_bytes:
+        path, found = next(iter(own.items()))
+        message = (
+            f"Site {name!r} at {path!r} ({found.tag.label.cls}) would keep {actual} "
+            f"bytes, but max_bytes allows {site.max_bytes}; crop or reduce in analyze, "
+            "select fewer paths, or raise the limit."
+        )
+        return Fault("analyze", message, error=AnalysisFault)
+    return None

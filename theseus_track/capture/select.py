@@ -1,0 +1,112 @@
+"""Turning what a site's `select` returns into paths, or into one clear fault."""
+
+import traceback
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from theseus_track.capture.discover import Discovery
+from theseus_track.capture.paths import CALL, Path
+from theseus_track.capture.sites import Fault, Site, describe_target
+from theseus_track.errors import (
+    AnalysisFault,
+    BadInput,
+    UnreachedCall,
+    UnsupportedProgram,
+    describe_unknown,
+)
+
+__all__ = ["Choice", "choose", "one_line"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What one site looks at: the paths there are, those chosen, or why none.
+
+    `single` says that one path was chosen by its text, not as one of several.
+    """
+
+    paths: tuple[str, ...]
+    selected: tuple[str, ...] = ()
+    fault: Fault | None = None
+    single: bool = False
+
+
+def choose(name: str, site: Site, discovery: Discovery) -> Choice:
+    """Ask a site which of its target's calls it wants."""
+    paths = tuple(discovery.calls[name])
+    if not paths:
+        return Choice((), fault=_nothing(name, site, discovery))
+    try:
+        chosen = site.select(list(paths))
+        selected = _normalised(chosen, paths)
+    except Exception as error:  # noqa: BLE001 - one site's fault must not stop the rest
+        message = f"Site {name!r} selects no call: {one_line(error)}"
+        text = "" if isinstance(error, BadInput) else trace_text(error)
+        return Choice(paths, fault=Fault("select", message, text))
+    for path in selected:
+        if blocker := discovery.blocked[name].get(path):
+            cls = discovery.calls[name][path].cls.rpartition(".")[2]
+            message = (
+                f"Site {name!r}: the call {path!r} ({cls}) sits inside {blocker}, "
+                "which can hand no value out; select another call."
+            )
+            fault = Fault("trace", message, error=UnsupportedProgram)
+            return Choice(paths, selected, fault)
+    return Choice(paths, selected, single=isinstance(chosen, str))
+
+
+def one_line(error: BaseException) -> str:
+    """Say in one line what an exception says; ours without their class."""
+    first = next(iter(str(error).strip().splitlines()), "")
+    if isinstance(error, BadInput):
+        return first
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__
+
+
+def trace_text(error: BaseException) -> str:
+    """Return an exception's traceback as text: the object would hold tracers."""
+    return "".join(traceback.format_exception(error))
+
+
+def _normalised(chosen: object, paths: tuple[str, ...]) -> tuple[str, ...]:
+    hint = "select must return one of the paths it is given, or several of them"
+    if not isinstance(chosen, Iterable):
+        raise BadInput(f"{hint}, not {chosen!r}.")
+    items = [chosen] if isinstance(chosen, str) else list(chosen)
+    if not items:
+        raise BadInput(f"{hint}, not nothing.")
+    for item in items:
+        if not isinstance(item, str):
+            raise BadInput(f"{hint}; {item!r} is no path.")
+    return tuple(dict.fromkeys(_known(item, paths) for item in items))
+
+
+def _known(text: str, paths: tuple[str, ...]) -> str:
+    try:
+        path = str(Path.parse(text))
+    except BadInput:
+        path = text
+    if path not in paths:
+        raise BadInput(describe_unknown("path", text, paths))
+    return path
+
+
+def _nothing(name: str, site: Site, discovery: Discovery) -> Fault:
+    if error := discovery.broken.get(name):
+        message = f"Site {name!r}: its target cannot be asked: {one_line(error)}"
+        return Fault("select", message, trace_text(error), AnalysisFault)
+    target = describe_target(site.target)
+    if mute := discovery.mute[name]:
+        message = (
+            f"Site {name!r}: no call of {target} returns an array: {', '.join(mute)}. "
+            "Values can only be taken where arrays come out; look at another module."
+        )
+        return Fault("select", message, error=UnreachedCall)
+    plain = site.methods == (CALL,)
+    methods = "" if plain else f" (methods {', '.join(site.methods)})"
+    called = ", ".join(discovery.called) or "no module at all"
+    message = (
+        f"Site {name!r}: no call of {target}{methods} found; called: {called}. "
+        "Check TARGET."
+    )
+    return Fault("select", message, error=UnreachedCall)

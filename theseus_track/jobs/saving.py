@@ -1,0 +1,94 @@
+"""The checkpoints that a Trainer writes and resumes from; the one file that saves."""
+
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import jax
+import orbax.checkpoint as ocp
+
+from theseus_track.errors import NotFound
+from theseus_track.jobs.state import TrainState
+
+__all__ = ["Checkpoints", "latest_step", "restore_state"]
+
+
+class Checkpoints:
+    """Saves states in the background; a context that waits for them at its end.
+
+    Each checkpoint carries, in Orbax' custom metadata, `step`, `run` (the run's id)
+    and `wall_time` (of the save, in seconds since the epoch, UTC), so that it can be
+    placed in time after it was copied or renamed.
+    """
+
+    def __init__(self, directory: Path, *, keep: int | None, run: str) -> None:
+        """Make the directory.
+
+        Args:
+            directory: Absolute; one subdirectory for each step.
+            keep: How many stay, the newest ones; None: all.
+            run: The id of the run.
+        """
+        self._run = run
+        self._manager = ocp.CheckpointManager(
+            directory, options=ocp.CheckpointManagerOptions(max_to_keep=keep)
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._manager.wait_until_finished()
+        self._manager.close()
+
+    def save(self, state: TrainState, *, step: int) -> None:
+        """Copy a state to the host, then write it in the background.
+
+        Args:
+            state: May be donated to the next step as soon as this returns.
+            step: Its training step.
+        """
+        self._manager.save(
+            step,
+            args=ocp.args.StandardSave(state),
+            custom_metadata={"step": step, "run": self._run, "wall_time": time.time()},
+        )
+
+
+def latest_step(directory: Path) -> int:
+    """Return the step of the newest whole checkpoint.
+
+    Raises:
+        NotFound: When there is none.
+    """
+    steps = ocp.utils.checkpoint_steps(directory) if directory.is_dir() else []
+    if not steps:
+        raise NotFound(
+            f"There is no checkpoint in {directory} to resume from. Train without "
+            "resume, or give the id of a run that has one."
+        )
+    return int(max(steps))
+
+
+def restore_state(directory: Path, step: int, like: TrainState) -> TrainState:
+    """Read the state of a step.
+
+    Args:
+        directory: The directory of a run's checkpoints.
+        step: A saved step.
+        like: A state of the same structure and shapes, which gives the devices.
+
+    Returns:
+        The state, on the devices of `like`.
+    """
+    target = jax.tree.map(ocp.utils.to_shape_dtype_struct, like)
+    with ocp.CheckpointManager(directory) as manager:
+        restored: Any = manager.restore(step, args=ocp.args.StandardRestore(target))
+    state: TrainState = restored
+    return state

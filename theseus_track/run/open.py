@@ -1,0 +1,202 @@
+"""open_run: find out who the run is, check everything, then start the machinery."""
+
+import dataclasses
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from theseus_track.errors import BadInput, NotFound
+from theseus_track.records import RunInfo
+from theseus_track.records.strict_json import Json
+from theseus_track.run.engine import Engine
+from theseus_track.run.handle import RunHandle
+from theseus_track.run.identity import make_info
+from theseus_track.run.rank import is_rank_zero
+from theseus_track.sinks import Sink, check_sink, open_sink
+from theseus_track.store import Store, resolve_root
+
+__all__ = ["open_run"]
+
+Resume = Literal["auto", "must", "never"]
+
+
+def open_run(
+    root: str | os.PathLike[str] | None = None,
+    *,
+    project: str = "default",
+    name: str | None = None,
+    id: str | None = None,
+    group: str | None = None,
+    tags: Iterable[str] = (),
+    config: Any = None,
+    resume: Resume = "auto",
+    wandb: Any = None,
+    tensorboard: str | os.PathLike[str] | None = None,
+    sinks: Iterable[str | Sink] = (),
+    recipe: str | os.PathLike[str] | None = None,
+    checkpoints: str | os.PathLike[str] | None = None,
+    job: str | None = None,
+    job_source: str | None = None,
+    resumed_at: int | None = None,
+    strict: bool = False,
+) -> RunHandle:
+    """Open a run: one handle that keeps, draws and shows what is logged to it.
+
+    Call it once in every process; with several JAX processes, after
+    `jax.distributed.initialize()`. Only rank 0 writes; it starts no JAX backend.
+
+    Args:
+        root: Where the ledger is: this, else `$THESEUS_ROOT`, else `./results`.
+        project: The project that the run belongs to.
+        name: What people call it; may repeat. Default: made from the id.
+        id: Its identity within the root. A run of that id is continued by a new
+            attempt. Own loops on several hosts pass it.
+        group: Runs that belong together.
+        tags: Labels to filter by.
+        config: Hyperparameters: a dict, a dataclass, an argparse Namespace.
+        resume: `auto` continues a run whose id exists and else begins one; `must`
+            needs it to exist; `never` needs it not to.
+        wandb: A W&B run of yours; gives project, name, id, group, tags and config
+            where they are not given here, and a sink that rides on it.
+        tensorboard: Your own TensorBoard log directory: figures and tables appear
+            beside your curves, in `theseus/`. Metrics stay in the ledger there.
+        sinks: More trackers: `NAME`, `NAME:TARGET` or Sink objects; "tensorboard"
+            alone writes to `ROOT/tensorboard`, metrics included.
+        recipe: The file that makes the checkpoints runnable for a replay.
+        checkpoints: The directory of this run's checkpoints.
+        job: Where the code is, `module:Class` or `file.py:Class`.
+        job_source: The source text of that file.
+        resumed_at: The first step that this attempt may write; older results of
+            this run at or above it are superseded. Default: the first step logged.
+        strict: Raise faults of analyses, rendering and sinks at the next call,
+            instead of logging each once.
+
+    Returns:
+        A RunHandle; use it as a context manager or call `close`. At interpreter
+        exit it is closed with a bounded flush.
+
+    Raises:
+        BadInput: When an argument cannot be used; nothing was written.
+        NotFound: When `resume="must"` and there is no such run.
+        LedgerError: When the root cannot be written.
+
+    Example:
+        ```python
+        from theseus_track import open_run
+
+        with open_run("./results", project="docs", name="example") as run:
+            run.log_metrics({"train/loss": 2.5}, step=0)
+            run.log_result("facts", {"layers": 4, "width": 128}, step=0)
+        ```
+    """
+    if resume not in ("auto", "must", "never"):
+        raise BadInput(f'resume={resume!r}; allowed: "auto", "must", "never".')
+    where = resolve_root(root)
+    given: dict[str, Any] = {"project": project, "name": name, "id": id, "group": group}
+    if wandb is not None:
+        given = _from_wandb(wandb, given)
+        config = dict(wandb.config) if config is None else config
+        tags = tuple(wandb.tags or ()) if not tuple(tags) else tags
+    specs = [*sinks]
+    if wandb is not None:
+        check_sink("wandb")
+    settings = _settings(specs, tensorboard, where)
+    info = make_info(
+        **given,
+        tags=tags,
+        config=config,
+        job=job,
+        job_source=job_source,
+        sinks=settings,
+        recipe=None if recipe is None else str(Path(recipe).absolute()),
+        checkpoints=None if checkpoints is None else str(Path(checkpoints).absolute()),
+    )
+    if not is_rank_zero():
+        return RunHandle(info, where, None)
+    info, continued = _known(where, info, id=given["id"], resume=resume)
+    made = _sinks(specs, tensorboard, wandb, info)
+    engine = Engine(
+        where,
+        info,
+        made,
+        resumed_at=resumed_at,
+        continued=continued,
+        strict=strict,
+    )
+    return RunHandle(engine.writer.info, where, engine)
+
+
+def _from_wandb(wandb: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """Take from a W&B run what the caller did not give."""
+    taken = {
+        "project": wandb.project if given["project"] == "default" else given["project"],
+        "name": given["name"] or wandb.name,
+        "id": given["id"] or wandb.id,
+        "group": given["group"] or wandb.group or None,
+    }
+    return {**taken, "project": taken["project"] or "default"}
+
+
+def _settings(
+    specs: list[str | Sink], tensorboard: Any, root: Path
+) -> Mapping[str, Json]:
+    """Return what run.json keeps of the sinks, after checking their names."""
+    settings: dict[str, Json] = {}
+    for spec in specs:
+        if isinstance(spec, str):
+            settings[check_sink(spec)] = {"spec": spec}
+        elif isinstance(spec, Sink):
+            settings[spec.name] = {}
+        else:
+            raise BadInput(
+                f"sinks holds {spec!r}; give names such as 'tensorboard' or objects "
+                "with the methods of theseus_track.sinks.Sink."
+            )
+    if tensorboard is not None:
+        logdir = str(Path(tensorboard).absolute())
+        settings["tensorboard"] = {"logdir": logdir, "run": "", "metrics": False}
+    elif settings.get("tensorboard") == {"spec": "tensorboard"}:
+        settings["tensorboard"] = {"logdir": str(root / "tensorboard")}
+    return settings
+
+
+def _known(
+    root: Path, info: RunInfo, *, id: str | None, resume: Resume
+) -> tuple[RunInfo, bool]:
+    """Find the run that is continued; say whether there is one."""
+    existing = None
+    if id is not None and root.is_dir():
+        runs = {run.id: run for run in Store(root).runs()}
+        existing = runs.get(id)
+    if existing is None:
+        if resume == "must":
+            raise NotFound(
+                f"resume='must', but there is no run of id {id!r} in {root}. Pass the "
+                "id of an existing run, or resume='auto'."
+            )
+        return info, False
+    if resume == "never":
+        raise BadInput(
+            f"resume='never', but the run {id!r} exists in {root}. Choose another id, "
+            "or resume='auto' to continue it."
+        )
+    # The sinks are those of this attempt; everything else is who the run is.
+    return dataclasses.replace(existing.info, sinks=info.sinks), True
+
+
+def _sinks(
+    specs: list[str | Sink], tensorboard: Any, wandb: Any, info: RunInfo
+) -> list[Sink]:
+    wanted = [spec for spec in specs if tensorboard is None or spec != "tensorboard"]
+    wanted += [] if tensorboard is None else ["tensorboard"]
+    wanted += [] if wandb is None or "wandb" in wanted else ["wandb"]
+    made = [open_sink(spec, info) if isinstance(spec, str) else spec for spec in wanted]
+    names = [sink.name for sink in made]
+    for name in names:
+        if names.count(name) > 1:
+            raise BadInput(
+                f"Two sinks are called {name!r}. Give each its own name, so that what "
+                "was delivered can be told apart."
+            )
+    return made

@@ -1,0 +1,87 @@
+"""The only judge of whether a run is finished, running or stopped."""
+
+import socket
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from theseus_track.records import End, WriterRecord
+from theseus_track.store.journal import JournalReader
+from theseus_track.store.machine import is_dead, this_machine
+
+if TYPE_CHECKING:
+    from theseus_track.store.run import Run
+
+__all__ = ["FINISHED", "RUNNING", "STOPPED", "WINDOW_SECONDS", "state", "state_of"]
+
+FINISHED = "finished"
+RUNNING = "running"
+STOPPED = "stopped"
+
+WINDOW_SECONDS = 300.0
+"""A writer whose file has not grown for this long counts as stopped."""
+
+
+def state(run: "Run") -> str:
+    """Return whether a run is "finished", "running" or "stopped".
+
+    *finished*: every writer wrote its last line, or a later one of the same
+    purpose took over from it. *running*: a file of a writer grew within 5
+    minutes, and its process is not known to be dead. *stopped*: anything else.
+
+    Growth that this process watched counts first, since it needs no clock. Only
+    for a first look the file's own time is compared with this machine's; one in
+    the future counts as now. Nothing is written to find out.
+
+    Args:
+        run: The run, as it was when last refreshed.
+    """
+    return state_of(run.writers())
+
+
+def state_of(writers: Sequence[tuple[JournalReader, WriterRecord]]) -> str:
+    """Judge by the journals of a run and their first lines, earliest first."""
+    open_ = [
+        (reader, writer)
+        for i, (reader, writer) in enumerate(writers)
+        if not _ended(reader) and not _taken_over(writer, writers[i + 1 :], reader)
+    ]
+    if not open_:
+        return FINISHED if writers else STOPPED
+    return RUNNING if any(_alive(*pair) for pair in open_) else STOPPED
+
+
+def _ended(reader: JournalReader) -> bool:
+    return any(isinstance(line.record, End) for line in reader.lines[-1:])
+
+
+def _taken_over(
+    writer: WriterRecord,
+    later: Sequence[tuple[JournalReader, WriterRecord]],
+    reader: JournalReader,
+) -> bool:
+    successor = any(other.purpose == writer.purpose for _, other in later)
+    return successor and not _alive(reader, writer)
+
+
+def _alive(reader: JournalReader, writer: WriterRecord) -> bool:
+    return not _known_dead(writer) and _grew(reader)
+
+
+def _known_dead(writer: WriterRecord) -> bool:
+    if writer.machine:
+        return writer.machine == this_machine() and is_dead(writer.pid)
+    return writer.host == socket.gethostname() and is_dead(writer.pid)
+
+
+def _grew(reader: JournalReader) -> bool:
+    now = time.monotonic()
+    if reader.grew is not None and now - reader.grew < WINDOW_SECONDS:
+        return True
+    if now - reader.first_seen >= WINDOW_SECONDS:
+        return False
+    try:
+        modified = reader.path.stat().st_mtime
+    except OSError:
+        return False
+    return time.time() - modified < WINDOW_SECONDS
