@@ -20,6 +20,7 @@ __all__ = [
 ]
 
 Target = type | tuple[type, ...] | Callable[[Any], bool]
+"""What names modules: a class, a tuple of classes, or a predicate on the module."""
 Phase = Literal["select", "analyze", "trace", "combine"]
 
 

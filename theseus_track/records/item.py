@@ -59,3 +59,4 @@ class MetricsItem:
 
 
 Item: TypeAlias = FigureItem | JsonItem | MetricsItem
+"""What a sink may be given."""

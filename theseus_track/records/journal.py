@@ -302,6 +302,7 @@ Record: TypeAlias = (
     | Beat
     | End
 )
+"""What one line of a journal may hold."""
 
 _TYPES: dict[str, type[Record]] = {
     cls.TYPE: cls
