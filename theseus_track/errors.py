@@ -11,6 +11,7 @@ __all__ = [
     "AnalysisFault",
     "BadInput",
     "CaptureError",
+    "CheckpointError",
     "DeliveryError",
     "LedgerError",
     "NotFound",
@@ -71,6 +72,10 @@ class LedgerError(TheseusError, OSError):
 
 class PayloadPending(LedgerError):
     """An array of a young record is not all there; it may still arrive."""
+
+
+class CheckpointError(TheseusError, OSError):
+    """A checkpoint cannot be written or read where it was asked for."""
 
 
 class DeliveryError(TheseusError):

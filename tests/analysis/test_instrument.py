@@ -167,6 +167,7 @@ def test_a_fault_drops_one_analysis_and_rides_along() -> None:
     np.testing.assert_array_equal(out, jax.jit(model.apply)(variables, tokens()))
     assert list(values) == ["activations"]
     fault = values.faults["broken"]
+    assert fault.message.startswith("Analysis 'broken' failed at 'blocks_0/attn'")
     assert "ZeroDivisionError" in fault.message
     assert "by design" in fault.traceback
     with pytest.raises(NotFound, match="by design"):
@@ -235,6 +236,8 @@ def test_wrong_analyses_are_refused_at_once() -> None:
         instrument(len, [Norms, Same])
     with pytest.raises(BadInput, match="Aimless has no TARGET"):
         instrument(len, [Aimless])
+    with pytest.raises(BadInput, match=r"Write instrument\(fn, \[A, B\]\)"):
+        instrument(len, Norms)  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="no analysis"):
         instrument(len, [int])  # type: ignore[list-item]
 

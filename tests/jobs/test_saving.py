@@ -1,12 +1,14 @@
 """Checkpoints: what they carry, how many stay, and going on from one."""
 
+import shutil
 from pathlib import Path
 
 import orbax.checkpoint as ocp
 import pytest
 
 from tests.jobs.small import Small, SmallWithAnalysis, same_bits, series, the_run
-from theseus_track.errors import BadInput, NotFound
+from theseus_track.errors import BadInput, CheckpointError, NotFound
+from theseus_track.jobs.saving import Checkpoints
 
 pytestmark = pytest.mark.slow  # each test trains
 
@@ -76,3 +78,20 @@ def test_an_id_that_is_taken_is_not_trained_over(tmp_path: Path) -> None:
     Small(steps=1)(tmp_path, id="taken")
     with pytest.raises(BadInput, match="'taken' exists"):
         Small(steps=1)(tmp_path, id="taken")
+
+
+def test_a_checkpoint_that_cannot_be_written_is_one_line_that_says_where(
+    tmp_path: Path,
+) -> None:
+    trainer = Small(steps=2)
+    trainer.setup()
+    directory = tmp_path / "checkpoints"
+    with Checkpoints(directory, keep=None, run="r1") as saving:
+        shutil.rmtree(directory)
+        directory.write_text("in the way")
+        with pytest.raises(CheckpointError) as caught:  # noqa: PT012 (either may tell)
+            saving.save(trainer.state, step=1)
+            saving.__exit__(None, None, None)
+        directory.unlink()
+    assert str(directory) in str(caught.value)
+    assert "\n" not in str(caught.value)

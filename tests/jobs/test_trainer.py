@@ -289,6 +289,8 @@ def test_no_validation_data_is_named(tmp_path: Path) -> None:
         ({"steps": "many"}, "steps='many'"),
         ({"steps": 0}, "steps=0"),
         ({"learning_rate": 0.0}, "learning_rate=0.0"),
+        ({"learning_rate": float("nan")}, "learning_rate=nan"),
+        ({"seed": -1}, "seed=-1"),
         ({"keep": 0}, "keep=0"),
     ],
 )

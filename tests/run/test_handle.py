@@ -2,6 +2,7 @@
 
 import io
 import logging
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from theseus_track.errors import (
     NotFound,
     RenderError,
 )
-from theseus_track.run import RunHandle
+from theseus_track.run import CloseReport, RunHandle
 from theseus_track.sinks import MemorySink
 from theseus_track.store import Store
 
@@ -357,3 +358,75 @@ def test_ranks_that_write_nothing_take_every_call(tmp_path: Path) -> None:
     assert other.flush()
     assert other.close().complete
     assert not (tmp_path / "none").exists()
+
+
+class Leaves(Map):
+    """Ends the thread that draws it, if it can."""
+
+    NAME = "leaves"
+
+    def plot(self, values: Any) -> Any:
+        sys.exit("no data to plot")
+
+
+def test_a_plot_that_exits_costs_its_result_alone(
+    run: RunHandle, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        for step in range(2):
+            run.log(values_of(Leaves, Map), step=step)
+        stored = _stored(run)
+    assert "SystemExit: no data to plot" in stored["leaves"][1].error
+    assert stored["map"].steps == [0, 1]
+    assert all(result.figure is not None for result in stored["map"])
+    assert sum("no data to plot" in r.getMessage() for r in caplog.records) == 1
+
+
+def test_a_run_opened_twice_at_once_warns_and_hides_nothing_newer(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    one = open_run(tmp_path, id="r1")
+    one.log_metrics({"loss": 1.0}, step=5)
+    one.flush(60)
+    with caplog.at_level(logging.WARNING):
+        two = open_run(tmp_path, id="r1")
+    assert "'r1' is still being written" in caplog.text
+    two.log_metrics({"loss": 2.0}, step=3)
+    two.flush(60)
+    one.log_metrics({"loss": 3.0}, step=6)
+    for handle in (one, two):
+        handle.close()
+    rows = Store(tmp_path).run("r1").metrics()
+    assert [(row.step, row.metrics["loss"]) for row in rows] == [(3, 2.0), (6, 3.0)]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("tokens", "x"), ("samples", -1), ("wall_time", "now")]
+)
+def test_a_moment_that_makes_no_sense_is_refused(
+    run: RunHandle, field: str, value: Any
+) -> None:
+    with pytest.raises(BadInput, match=rf"{field}={value!r}"):
+        run.log_metrics({"loss": 1.0}, step=0, **{field: value})
+
+
+def test_one_sink_may_be_given_by_its_name_and_a_file_is_no_log_directory(
+    tmp_path: Path,
+) -> None:
+    with open_run(tmp_path, sinks="memory") as run:
+        assert list(run.info.sinks) == ["memory"]
+    file = tmp_path / "file"
+    file.write_text("mine")
+    with pytest.raises(BadInput, match="is a file"):
+        open_run(tmp_path, tensorboard=file)
+    with pytest.raises(BadInput, match="is a file"):
+        open_run(tmp_path, sinks=[f"tensorboard:{file}"])
+
+
+def test_the_report_does_not_call_recorded_what_was_lost() -> None:
+    report = CloseReport(
+        run="r1", recorded=True, lost=3, drawn=True, sinks=(), faults=()
+    )
+    assert "3 logged entries were lost" in str(report)
+    assert "all recorded" not in str(report)
+    assert not report.complete

@@ -47,7 +47,10 @@ Packed: TypeAlias = tuple[Entry, tuple[Array, ...], tuple[Array, ...]]
 
 def _pack(capture: SiteCapture, analysis: "AnalysisBase") -> Packed:
     if capture.fault is not None:
-        return Entry(analysis=analysis, fault=capture.fault), (), ()
+        # Capture speaks of sites; whoever reads this wrote an analysis.
+        words = f"Analysis {capture.fault.message.removeprefix('Site ')}"
+        fault = dataclasses.replace(capture.fault, message=words)
+        return Entry(analysis=analysis, fault=fault), (), ()
     phase: Phase = "analyze"
     try:
         value: object = dict(capture.values)

@@ -172,6 +172,11 @@ def _already(fn: object) -> bool:
 def _by_name(
     analyses: Iterable[type[AnalysisBase] | AnalysisBase],
 ) -> dict[str, AnalysisBase]:
+    if not isinstance(analyses, Iterable) or isinstance(analyses, str):
+        raise BadInput(
+            f"instrument(fn, {getattr(analyses, '__name__', analyses)}): analyses must "
+            "be a list. Write instrument(fn, [A, B])."
+        )
     made: dict[str, AnalysisBase] = {}
     for item in analyses:
         analysis = item() if isinstance(item, type) else item

@@ -60,9 +60,9 @@ class Plan:
 
     def __str__(self) -> str:
         lines = [_line(analysis) for analysis in self.analyses]
-        total = (
-            f"{len(self.analyses)} analyses in one forward pass, {self.bytes:,} bytes"
-        )
+        count = len(self.analyses)
+        noun = "analysis" if count == 1 else "analyses"
+        total = f"{count} {noun} in one forward pass, {self.bytes:,} bytes"
         if self.flops and self.flops_added is not None:
             share = self.flops_added / self.flops
             total += f", {self.flops_added:,.0f} FLOPs added ({share:.2%})"

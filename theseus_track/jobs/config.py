@@ -1,6 +1,7 @@
 """The hyperparameters that every Trainer has, and their check."""
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -27,8 +28,9 @@ class TrainerConfig:
     Attributes:
         steps: Parameter updates to make, >= 1.
         batch_size: Examples in a batch, >= 1.
-        seed: Determines the initial parameters, dropout and the order of the data.
-        learning_rate: Peak learning rate, > 0.
+        seed: Determines the initial parameters, dropout and the order of the
+            data; >= 0.
+        learning_rate: Peak learning rate, > 0 and finite.
         log_every: Log the training loss every so many steps, >= 1.
         eval_every: Evaluate every so many steps, >= 1, and at the last one.
         eval_batches: Validation batches in one evaluation, >= 1.
@@ -75,6 +77,11 @@ def make_args(config: type, settings: Mapping[str, object]) -> Any:
         value = getattr(args, name)
         if value is not None and value < 1:
             raise BadInput(f"{name}={value!r} does not fit: {name} must be >= 1.")
-    if args.learning_rate <= 0:
-        raise BadInput(f"learning_rate={args.learning_rate!r} must be > 0.")
+    if args.seed < 0:
+        raise BadInput(f"seed={args.seed!r} does not fit: seed must be >= 0.")
+    if not 0 < args.learning_rate < math.inf:
+        raise BadInput(
+            f"learning_rate={args.learning_rate!r} does not fit: it must be > 0 and "
+            "finite."
+        )
     return args

@@ -8,7 +8,7 @@ from typing import Any, Self
 import jax
 import orbax.checkpoint as ocp
 
-from theseus_track.errors import NotFound
+from theseus_track.errors import CheckpointError, NotFound
 from theseus_track.jobs.state import TrainState
 
 __all__ = ["Checkpoints", "latest_step", "restore_state"]
@@ -31,6 +31,7 @@ class Checkpoints:
             run: The id of the run.
         """
         self._run = run
+        self._directory = directory
         self._manager = ocp.CheckpointManager(
             directory, options=ocp.CheckpointManagerOptions(max_to_keep=keep)
         )
@@ -44,8 +45,13 @@ class Checkpoints:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._manager.wait_until_finished()
-        self._manager.close()
+        try:
+            self._manager.wait_until_finished()
+            self._manager.close()
+        except Exception as failure:
+            # What stopped the training is told first; it may be this very failure.
+            if error is None:
+                raise self._unsaved(failure) from failure
 
     def save(self, state: TrainState, *, step: int) -> None:
         """Copy a state to the host, then write it in the background.
@@ -54,10 +60,19 @@ class Checkpoints:
             state: May be donated to the next step as soon as this returns.
             step: Its training step.
         """
-        self._manager.save(
-            step,
-            args=ocp.args.StandardSave(state),
-            custom_metadata={"step": step, "run": self._run, "wall_time": time.time()},
+        about = {"step": step, "run": self._run, "wall_time": time.time()}
+        try:
+            self._manager.save(
+                step, args=ocp.args.StandardSave(state), custom_metadata=about
+            )
+        except Exception as failure:  # Orbax raises bare Exceptions
+            raise self._unsaved(failure) from failure
+
+    def _unsaved(self, failure: Exception) -> CheckpointError:
+        first = str(failure.__cause__ or failure).strip().split("\n", 1)[0]
+        return CheckpointError(
+            f"A checkpoint cannot be written in {self._directory}: {first:.200} Make "
+            "room there, then go on with resume."
         )
 
 

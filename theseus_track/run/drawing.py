@@ -10,7 +10,6 @@ from theseus_track.analysis import draw_hash
 from theseus_track.errors import (
     AnalysisFault,
     LedgerError,
-    RenderError,
     TheseusError,
 )
 from theseus_track.records import FigureItem, Item, JsonItem, RecordRef, loads
@@ -122,8 +121,9 @@ class Drawer:
         }
         try:
             rendered = self._renderer.render(job.parts)
-        except RenderError as error:
-            message = f"{job.name}, render: {error}"
+        # As above: drawing runs code of the user's artists.
+        except BaseException as error:  # noqa: BLE001
+            message = f"{job.name}, render: {_one_line(error)}"
             self._keep(NewResult(error=message, phase="render", **common))
             self._troubles.report(f"{job.name} render", AnalysisFault(message))
             return
@@ -138,8 +138,9 @@ class Drawer:
                 parts = normalise(analysis.plot(value))
                 phase = "render"
                 rendered = self._renderer.render(parts)
-        # The user's plot may raise anything; it costs this one result.
-        except Exception as error:  # noqa: BLE001
+        # The user's plot may raise anything, `sys.exit` included, and this thread
+        # draws for every analysis; it costs this one result.
+        except BaseException as error:  # noqa: BLE001
             self._fail(job, phase, error)
             return
         if rendered:
@@ -151,12 +152,9 @@ class Drawer:
         if self._courier and result.parts:
             self._courier.send(ref, _items(ref, result))
 
-    def _fail(self, job: DrawJob, phase: str, error: Exception) -> None:
+    def _fail(self, job: DrawJob, phase: str, error: BaseException) -> None:
         entry = job.host.entry
-        first = str(error).strip().split("\n", 1)[0] or type(error).__name__
-        known = isinstance(error, TheseusError)
-        text = first if known else f"{type(error).__name__}: {first}"
-        message = f"{entry.name} ({entry.key}), {phase}: {text}"
+        message = f"{entry.name} ({entry.key}), {phase}: {_one_line(error)}"
         self._writer.append(
             _result(
                 job,
@@ -188,6 +186,13 @@ def _item(ref: RecordRef, result: NewResult, part: NewPart, caption: str) -> Ite
     if part.kind == "json":
         return JsonItem(value=loads(part.blobs["json"]), **common)
     return FigureItem(png=part.blobs["png"], pdf=part.blobs["pdf"], **common)
+
+
+def _one_line(error: BaseException) -> str:
+    first = str(error).strip().split("\n", 1)[0]
+    if isinstance(error, TheseusError):
+        return first
+    return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 
 def _new_part(part: RenderedPart) -> NewPart:

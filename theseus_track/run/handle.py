@@ -301,13 +301,28 @@ class RunHandle:
 def _moment(
     step: object, wall_time: float | None, tokens: int | None, samples: int | None
 ) -> Moment:
+    when = time.time() if wall_time is None else wall_time
+    if isinstance(when, bool) or not isinstance(when, int | float):
+        raise BadInput(
+            f"wall_time={wall_time!r} is no time: give seconds since the epoch, such "
+            "as time.time()."
+        )
     return Moment(
         step=check_step(step),
-        wall_time=time.time() if wall_time is None else float(wall_time),
-        tokens=tokens,
-        samples=samples,
+        wall_time=float(when),
+        tokens=_count("tokens", tokens),
+        samples=_count("samples", samples),
         source=Source(),
     )
+
+
+def _count(name: str, value: object) -> int | None:
+    if value is None:
+        return None
+    try:
+        return check_step(value)
+    except BadInput as error:
+        raise BadInput(f"{name}={value!r} is no count: give an int >= 0.") from error
 
 
 def _start_copies(tree: Any) -> None:

@@ -1,6 +1,7 @@
 """open_run: find out who the run is, check everything, then start the machinery."""
 
 import dataclasses
+import logging
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -17,6 +18,8 @@ from theseus_track.sinks import Sink, check_sink, open_sink
 from theseus_track.store import Store, resolve_root
 
 __all__ = ["open_run"]
+
+_log = logging.getLogger(__name__)
 
 Resume = Literal["auto", "must", "never"]
 
@@ -98,7 +101,11 @@ def open_run(
         given = _from_wandb(wandb, given)
         config = dict(wandb.config) if config is None else config
         tags = tuple(wandb.tags or ()) if not tuple(tags) else tags
-    specs = [*sinks]
+    specs: list[str | Sink] = [sinks] if isinstance(sinks, str) else [*sinks]
+    if tensorboard is not None and Path(tensorboard).is_file():
+        raise BadInput(
+            f"tensorboard={str(tensorboard)!r} is a file. Give the log directory."
+        )
     if wandb is not None:
         check_sink("wandb")
     settings = _settings(specs, tensorboard, where)
@@ -180,6 +187,12 @@ def _known(
         raise BadInput(
             f"resume='never', but the run {id!r} exists in {root}. Choose another id, "
             "or resume='auto' to continue it."
+        )
+    if existing.state == "running":
+        _log.warning(
+            "The run %r is still being written by another handle or process. Both go "
+            "on; close the other one, or give this run an id of its own.",
+            id,
         )
     # The sinks are those of this attempt; everything else is who the run is.
     return dataclasses.replace(existing.info, sinks=info.sinks), True

@@ -36,11 +36,11 @@ class CloseReport:
         return whole and shown and not self.faults
 
     def __str__(self) -> str:
-        lines = [f"Run {self.run}: " + ("all recorded" if self.recorded else "not all")]
-        if not self.recorded:
-            lines[0] += " of what was logged reached the ledger in time"
+        lines = [f"Run {self.run}: all recorded"]
         if self.lost:
-            lines.append(f"{self.lost} logged entries were lost")
+            lines = [f"Run {self.run}: {self.lost} logged entries were lost"]
+        if not self.recorded:
+            lines.append("not all of what was logged reached the ledger in time")
         if not self.drawn:
             lines.append("not everything was drawn in time; the values are kept")
         lines += [str(report) for report in self.sinks]

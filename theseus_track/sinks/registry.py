@@ -13,6 +13,7 @@ neither connect nor write.
 
 from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import TypeAlias
 
 from theseus_track.errors import BadInput, RegistryError, describe_unknown
@@ -103,6 +104,11 @@ def _make_tensorboard(target: str, info: RunInfo) -> Sink:
         raise BadInput(
             "The sink 'tensorboard' needs a log directory: "
             "'tensorboard:DIR', or tensorboard=DIR in open_run."
+        )
+    if Path(logdir).is_file():
+        raise BadInput(
+            f"The sink 'tensorboard' cannot write to {logdir!r}, which is a file. "
+            "Give a directory, as in 'tensorboard:DIR'."
         )
     if target:
         return TensorBoardSink(logdir)

@@ -142,25 +142,30 @@ def _marked(groups: Sequence[_Group]) -> list[Finding]:
 
 def _places(attempts: Sequence[Attempt], cls: type[T]) -> Iterator[_Place[T]]:
     position = 0
-    for attempt, limit in zip(attempts, _limits(attempts), strict=True):
+    for attempt, takeovers in zip(attempts, _takeovers(attempts), strict=True):
         for line in attempt.lines:
             position += 1
             record = line.record
             if isinstance(record, cls):
-                yield _Place(position, line.ref, record, record.step >= limit)
+                replaced = any(
+                    record.step >= step and record.wall_time < began
+                    for step, began in takeovers
+                )
+                yield _Place(position, line.ref, record, replaced)
 
 
-def _limits(attempts: Sequence[Attempt]) -> list[float]:
-    # A later live attempt that resumed at a step replaces what earlier live
-    # ones wrote at or above it. Replayed results are not an attempt's.
-    limits: list[float] = []
-    limit = math.inf
+def _takeovers(attempts: Sequence[Attempt]) -> list[list[tuple[float, float]]]:
+    # A later live attempt that resumed at a step replaces what earlier live ones
+    # wrote at or above it before it began. What an earlier one still writes
+    # afterwards is nobody's past and stays. Replayed results are not an attempt's.
+    takeovers: list[list[tuple[float, float]]] = []
+    later: list[tuple[float, float]] = []
     for attempt in reversed(attempts):
         live = attempt.writer.purpose == "live"
-        limits.append(limit if live else math.inf)
-        if live:
-            limit = min(limit, _resumed_at(attempt))
-    return limits[::-1]
+        takeovers.append(later if live else [])
+        if live and _resumed_at(attempt) < math.inf:
+            later = [*later, (_resumed_at(attempt), attempt.writer.started)]
+    return takeovers[::-1]
 
 
 def _resumed_at(attempt: Attempt) -> float:

@@ -24,7 +24,7 @@ def resolve_root(root: str | os.PathLike[str] | None = None) -> Path:
         >>> resolve_root("/data/ledger").as_posix()
         '/data/ledger'
     """
-    chosen = root if root is not None else os.environ.get(ROOT_VARIABLE) or "results"
+    chosen = root or os.environ.get(ROOT_VARIABLE) or "results"
     return Path(chosen).expanduser().absolute()
 
 
