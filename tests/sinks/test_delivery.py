@@ -2,6 +2,7 @@ import logging
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable
 
 import pytest
@@ -289,6 +290,31 @@ class DefersSink(ScriptedSink):
     def write(self, item: Item) -> Receipt:
         super().write(item)
         return Receipt("deferred")
+
+
+class HoldsTheLast(DefersSink):
+    """Writes an item by itself when the next one comes."""
+
+    def holds(self, item: Item) -> bool:
+        return item is self.items[-1]
+
+
+def test_a_deferred_item_is_let_go_of_when_the_sink_holds_it_no_more() -> None:
+    receipts: list[int] = []
+    delivery = Delivery(
+        HoldsTheLast(),
+        INFO,
+        on_receipt=lambda _sink, item, _receipt: receipts.append(item.step),
+    )
+    for item in figures(3):
+        delivery.offer(item)
+    deadline = time.monotonic() + LIMIT
+    while len(receipts) < 2:
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    assert (receipts, delivery.report().pending) == ([0, 1], 1)
+    assert delivery.close(LIMIT).complete
+    assert receipts == [0, 1, 2]
 
 
 def test_deferred_items_are_pending_until_a_flush_shows_them() -> None:

@@ -84,7 +84,7 @@ def test_a_sink_of_another_package(install: Install) -> None:
     sink = open_sink("mine:entity/project", run_info())
     assert isinstance(sink, MadeSink)
     assert sink.target == "entity/project"
-    assert sink_names() == ["memory", "mine", "tensorboard"]
+    assert sink_names() == ["memory", "mine", "tensorboard", "wandb"]
 
 
 def test_a_broken_package_is_named_only_when_its_sink_is_asked_for(

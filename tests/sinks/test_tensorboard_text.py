@@ -6,7 +6,8 @@ import re
 import pytest
 
 from theseus_track.records import JsonItem, RecordRef, to_json_value
-from theseus_track.sinks.tensorboard.text import numbers, show_json
+from theseus_track.sinks.json_parts import numbers
+from theseus_track.sinks.tensorboard.text import show_json
 
 
 def show(value: object, caption: str = "") -> str:

@@ -1,5 +1,6 @@
 """The thread that draws: `plot`, rendering, the result in the ledger, the sinks."""
 
+import collections
 import threading
 import time
 import traceback
@@ -63,6 +64,8 @@ class Drawer:
         self._troubles = troubles
         self._reread = reread
         self._queue: ByteQueue[DrawJob | ResultJob] = ByteQueue(None)
+        self._steps: collections.Counter[int] = collections.Counter()
+        self._steps_lock = threading.Lock()
         self._thread = threading.Thread(
             target=self._work, name="theseus-draw", daemon=True
         )
@@ -75,6 +78,7 @@ class Drawer:
             job: What to draw; `value` holds the arrays.
             size: What they weigh, in bytes.
         """
+        self._expect(job.moment.step)
         if self._queue.bytes + size > KEPT_BYTES:
             left = DrawJob(
                 value=None, host=job.host, ref=job.ref, moment=job.moment, last=job.last
@@ -85,7 +89,13 @@ class Drawer:
 
     def submit_result(self, job: ResultJob) -> None:
         """Queue figures and tables that need no `plot`; never waits."""
+        self._expect(job.moment.step)
         self._queue.put(job, 0, timeout=0.0)
+
+    def undrawn(self) -> int | None:
+        """Return the lowest step of which something is not drawn yet, or None."""
+        with self._steps_lock:
+            return min(self._steps, default=None)
 
     def join(self, deadline: float) -> bool:
         """Wait until all is drawn, or until `deadline` on the monotonic clock."""
@@ -109,7 +119,18 @@ class Drawer:
             finally:
                 if isinstance(job, DrawJob) and job.last is not None:
                     job.last.set()
+                self._arrived(job.moment.step)
                 self._queue.done()
+
+    def _expect(self, step: int) -> None:
+        with self._steps_lock:
+            self._steps[step] += 1
+
+    def _arrived(self, step: int) -> None:
+        with self._steps_lock:
+            self._steps[step] -= 1
+            if not self._steps[step]:
+                del self._steps[step]
 
     def _draw_result(self, job: ResultJob) -> None:
         common: dict[str, Any] = {

@@ -14,7 +14,7 @@ from theseus_track.run.engine import Engine
 from theseus_track.run.handle import RunHandle
 from theseus_track.run.identity import make_info
 from theseus_track.run.rank import is_rank_zero
-from theseus_track.sinks import Sink, check_sink, open_sink
+from theseus_track.sinks import Sink, WandbSink, check_sink, open_sink
 from theseus_track.store import Store, resolve_root
 
 __all__ = ["open_run"]
@@ -61,11 +61,13 @@ def open_run(
         resume: `auto` continues a run whose id exists and else begins one; `must`
             needs it to exist; `never` needs it not to.
         wandb: A W&B run of yours; gives project, name, id, group, tags and config
-            where they are not given here, and a sink that rides on it.
+            where they are not given here. Figures and tables appear in its rows, and
+            its own steps and metrics stay as they are.
         tensorboard: Your own TensorBoard log directory: figures and tables appear
             beside your curves, in `theseus/`. Metrics stay in the ledger there.
         sinks: More trackers: `NAME`, `NAME:TARGET` or Sink objects; "tensorboard"
-            alone writes to `ROOT/tensorboard`, metrics included.
+            alone writes to `ROOT/tensorboard`, metrics included. "wandb" rides on
+            the W&B run that exists at the first delivery, and else begins one.
         recipe: The file that makes the checkpoints runnable for a replay.
         checkpoints: The directory of this run's checkpoints.
         job: Where the code is, `module:Class` or `file.py:Class`.
@@ -106,9 +108,7 @@ def open_run(
         raise BadInput(
             f"tensorboard={str(tensorboard)!r} is a file. Give the log directory."
         )
-    if wandb is not None:
-        check_sink("wandb")
-    settings = _settings(specs, tensorboard, where)
+    settings = _settings(specs, tensorboard, wandb, where)
     info = make_info(
         **given,
         tags=tags,
@@ -131,7 +131,13 @@ def open_run(
         continued=continued,
         strict=strict,
     )
-    return RunHandle(engine.writer.info, where, engine)
+    handle = RunHandle(engine.writer.info, where, engine)
+    for sink in made:
+        if isinstance(sink, WandbSink):
+            sink.accompany(
+                flush=handle.flush, close=handle.close, undrawn=engine.drawer.undrawn
+            )
+    return handle
 
 
 def _from_wandb(wandb: Any, given: dict[str, Any]) -> dict[str, Any]:
@@ -146,7 +152,7 @@ def _from_wandb(wandb: Any, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _settings(
-    specs: list[str | Sink], tensorboard: Any, root: Path
+    specs: list[str | Sink], tensorboard: Any, wandb: Any, root: Path
 ) -> Mapping[str, Json]:
     """Return what run.json keeps of the sinks, after checking their names."""
     settings: dict[str, Json] = {}
@@ -165,6 +171,9 @@ def _settings(
         settings["tensorboard"] = {"logdir": logdir, "run": "", "metrics": False}
     elif settings.get("tensorboard") == {"spec": "tensorboard"}:
         settings["tensorboard"] = {"logdir": str(root / "tensorboard")}
+    if wandb is not None:
+        place = (wandb.entity, wandb.project, wandb.id)
+        settings["wandb"] = dict(zip(("entity", "project", "id"), place, strict=True))
     return settings
 
 
@@ -203,8 +212,12 @@ def _sinks(
 ) -> list[Sink]:
     wanted = [spec for spec in specs if tensorboard is None or spec != "tensorboard"]
     wanted += [] if tensorboard is None else ["tensorboard"]
-    wanted += [] if wandb is None or "wandb" in wanted else ["wandb"]
+    has_wandb = any(spec == "wandb" or isinstance(spec, WandbSink) for spec in wanted)
+    wanted += [] if wandb is None or has_wandb else ["wandb"]
     made = [open_sink(spec, info) if isinstance(spec, str) else spec for spec in wanted]
+    for sink in made:
+        if wandb is not None and isinstance(sink, WandbSink):
+            sink.ride(wandb)
     names = [sink.name for sink in made]
     for name in names:
         if names.count(name) > 1:

@@ -23,6 +23,7 @@ from theseus_track.sinks.registry import check_sink, open_sink, sink_names
 from theseus_track.sinks.report import SinkReport
 from theseus_track.sinks.retry import RetryPolicy
 from theseus_track.sinks.tensorboard import TensorBoardSink, viewing_command
+from theseus_track.sinks.wandb import WandbSink
 
 __all__ = [
     "Capabilities",
@@ -33,6 +34,7 @@ __all__ = [
     "Sink",
     "SinkReport",
     "TensorBoardSink",
+    "WandbSink",
     "check_sink",
     "open_sink",
     "sink_names",

@@ -20,6 +20,8 @@ A sink keeps these:
 - **Raising means "not now".** `write` raises where trying again may help (no
   network, disk full): it is repeated with growing pauses. What will never work
   is a `failed` receipt; what the sink does not take by design is `skipped`.
+- A sink that answers `deferred` may have a method `holds(item)`: whether it still
+  does. Such an item counts as written from then on; without it, after `flush`.
 - **No surprise for the user.** It changes no global state, no handler, no
   current figure, and nothing in the tracker that it did not write.
 - **`flush(timeout)`** returns when all that was written or deferred can be read

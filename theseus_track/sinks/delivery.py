@@ -257,6 +257,7 @@ class Delivery:
                 pause = self._retry.pause
                 _log.warning("%s: paused for %g s", self._sink.name, pause)
         self._settle(item, receipts[0])
+        self._settle_deferred()
         return True
 
     def _settle(self, item: Item, receipt: Receipt) -> None:
@@ -274,6 +275,23 @@ class Delivery:
             # A full disk under the ledger's mark must not end the delivery; the
             # item is then delivered once more, which a sink must bear.
             _log.exception("%s: a receipt could not be kept", self._sink.name)
+
+    def _settle_deferred(self) -> None:
+        """Let go of what was deferred and written meanwhile, if the sink can tell."""
+        holds = getattr(self._sink, "holds", None)
+        if holds is None or not self._deferred:
+            return
+        kept: list[Item] = []
+        if not self._guard.once(
+            lambda: kept.extend(filter(holds, self._deferred)), "holds"
+        ):
+            return
+        left = set(map(id, kept))
+        with self._changed:
+            settled = [item for item in self._deferred if id(item) not in left]
+            self._deferred = kept
+        for item in settled:
+            self._settle(item, Receipt("written"))
 
     def _catch_up(self) -> None:
         """Deliver from the ledger what was refused."""

@@ -21,6 +21,7 @@ from theseus_track.records import RunInfo
 from theseus_track.sinks.contract import Sink
 from theseus_track.sinks.memory import MemorySink
 from theseus_track.sinks.tensorboard import TensorBoardSink
+from theseus_track.sinks.wandb import WandbSink
 
 __all__ = ["GROUP", "MakeSink", "check_sink", "open_sink", "sink_names"]
 
@@ -120,7 +121,12 @@ def _make_tensorboard(target: str, info: RunInfo) -> Sink:
     )
 
 
+def _make_wandb(target: str, info: RunInfo) -> Sink:  # noqa: ARG001 (MakeSink)
+    return WandbSink(target=target)
+
+
 _OURS: Mapping[str, MakeSink] = {
     "memory": _make_memory,
     "tensorboard": _make_tensorboard,
+    "wandb": _make_wandb,
 }

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from theseus_track.errors import BadInput
 from theseus_track.records import FigureItem, Item, JsonItem, MetricsItem
 from theseus_track.sinks.contract import Receipt
+from theseus_track.sinks.json_parts import numbers
 from theseus_track.sinks.seen import Seen
 from theseus_track.sinks.tensorboard.claim import RESULTS, Claim
 from theseus_track.sinks.tensorboard.events import (
@@ -20,7 +21,7 @@ from theseus_track.sinks.tensorboard.tags import (
     metric_tag,
     table_tag,
 )
-from theseus_track.sinks.tensorboard.text import numbers, show_json
+from theseus_track.sinks.tensorboard.text import show_json
 
 __all__ = ["Board"]
 

@@ -1,24 +1,19 @@
 """A JSON value as the Markdown that TensorBoard shows, verbatim."""
 
-import itertools
-import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 
 from theseus_track.records import JsonItem, dumps
 from theseus_track.records.strict_json import Json
+from theseus_track.sinks.json_parts import find_table
 
-__all__ = ["numbers", "show_json"]
+__all__ = ["show_json"]
 
 _MOST_ROWS = 100
 _MOST_COLUMNS = 20
 _MOST_CHARACTERS = 64 * 1024
-_MOST_NUMBERS = 20
-_DEEPEST = 2
 _CELL = 200
 _MARKUP = re.compile(r"[^A-Za-z0-9 ]")
-_NOT_FINITE = ("NaN", "Infinity", "-Infinity")
-_Table = tuple[list[str], list[list[Json]]]
 
 
 def show_json(item: JsonItem, *, run: str) -> str:
@@ -29,7 +24,7 @@ def show_json(item: JsonItem, *, run: str) -> str:
         run: The id of its run, for the command that shows what was cut.
     """
     blocks = [_literal(item.caption)] if item.caption else []
-    table = _find_table(item.value)
+    table = find_table(item.value)
     if table is not None:
         blocks.append(_markdown_table(*table))
     text = dumps(item.value, indent=2)
@@ -42,73 +37,6 @@ def show_json(item: JsonItem, *, run: str) -> str:
             f"The whole value: {_literal(command)}"
         )
     return "\n\n".join(blocks)
-
-
-def numbers(value: Json) -> list[tuple[tuple[str, ...], float]]:
-    """Return the numbers of a JSON value that are worth a curve.
-
-    Args:
-        value: The value; "NaN" and "Infinity" are numbers, booleans are not.
-
-    Returns:
-        (keys that lead to it, number) for at most 20, at most two dicts deep.
-    """
-    return list(itertools.islice(_walk(value, ()), _MOST_NUMBERS))
-
-
-def _walk(
-    value: Json, path: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], float]]:
-    if isinstance(value, Mapping):
-        if len(path) < _DEEPEST:
-            for key, child in value.items():
-                yield from _walk(child, (*path, key))
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield path, _as_float(value)
-    elif isinstance(value, str) and value in _NOT_FINITE:
-        yield path, float(value)
-
-
-def _as_float(value: float) -> float:
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-
-
-def _find_table(value: Json) -> _Table | None:
-    """Return the rectangular part of a value: itself, or else its first one."""
-    table = _as_table(value)
-    if table is None and isinstance(value, Mapping):
-        found = (_as_table(child) for child in value.values())
-        table = next((t for t in found if t is not None), None)
-    return table
-
-
-def _as_table(value: Json) -> _Table | None:
-    if isinstance(value, Mapping) and value:
-        return _from_columns(value)
-    if not isinstance(value, Sequence) or isinstance(value, str) or not value:
-        return None
-    if all(isinstance(row, dict) for row in value):
-        rows = [row for row in value if isinstance(row, dict)]
-        columns = list(dict.fromkeys(key for row in rows for key in row))
-        return columns, [[row.get(key, "") for key in columns] for row in rows]
-    if all(isinstance(row, list) for row in value):
-        cells = [row for row in value if isinstance(row, list)]
-        width = len(cells[0])
-        if width and all(len(row) == width for row in cells):
-            return [str(i) for i in range(width)], cells
-    return None
-
-
-def _from_columns(value: Mapping[str, Json]) -> _Table | None:
-    lists = [child for child in value.values() if isinstance(child, list)]
-    if len(lists) == len(value) and len({len(column) for column in lists}) == 1:
-        return list(value), [list(row) for row in zip(*lists, strict=True)]
-    if all(not isinstance(child, list | dict) for child in value.values()):
-        return ["key", "value"], [[key, child] for key, child in value.items()]
-    return None
 
 
 def _markdown_table(columns: list[str], rows: list[list[Json]]) -> str:

@@ -1,0 +1,73 @@
+"""Rows of a run that the user logs to: ours join theirs and never end one early."""
+
+from theseus_track.sinks.wandb.entry import Entry, Row
+from theseus_track.sinks.wandb.log import Log
+
+__all__ = ["Rider"]
+
+
+class Rider:
+    """Puts at most one step of ours into each row of the user's.
+
+    What does not fit waits until the user has ended the row; only `drain`, when
+    the user logs no more, ends rows itself. Not thread-safe.
+    """
+
+    def __init__(self, log: Log, *, own_rows: bool = False) -> None:
+        """Start with nothing to write.
+
+        Args:
+            log: The user's run.
+            own_rows: Whether each log makes a row by itself, as in W&B's shared
+                mode; then nothing has to wait.
+        """
+        self._log = log
+        self._own_rows = own_rows
+        self._row: Row | None = None
+        self._waiting: list[Entry] = []
+
+    def add(self, entry: Entry) -> None:
+        """Take an entry; `progress` writes it."""
+        self._waiting.append(entry)
+
+    def remove(self, entry: Entry) -> None:
+        """Forget an entry that waits."""
+        self._waiting.remove(entry)
+
+    def holds(self, entry: Entry) -> bool:
+        """Tell whether an entry waits still."""
+        return entry in self._waiting
+
+    def progress(self) -> bool:
+        """Write what fits into the user's row; tell whether anything waits still."""
+        self._fill()
+        while self._waiting and self._row_has_ended():
+            self._row = None
+            self._fill()
+        return bool(self._waiting)
+
+    def drain(self) -> None:
+        """Write everything, ending rows between; the last one is left to the user."""
+        while self.progress():
+            self._log.commit()
+            self._row = None
+
+    def commit(self) -> None:
+        """Leave the row to the user, who ends it."""
+
+    def _fill(self) -> None:
+        for entry in list(self._waiting):
+            if self._row is not None and not self._row.fits(entry):
+                continue
+            self._log.put(entry)
+            self._waiting.remove(entry)
+            # Asked after the write: if the user ends the row meanwhile, this waits
+            # for one row more than it must, and nothing is overwritten.
+            at = 0 if self._own_rows else self._log.counter
+            self._row = self._row if self._row and self._row.at == at else Row(at)
+            self._row.add(entry)
+
+    def _row_has_ended(self) -> bool:
+        if self._row is None or self._own_rows:
+            return True
+        return self._log.counter > self._row.at

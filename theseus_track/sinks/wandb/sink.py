@@ -1,0 +1,210 @@
+"""The sink that shows a run in W&B."""
+
+import importlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from theseus_track.errors import BadInput, DeliveryError
+from theseus_track.records import Item, MetricsItem, RunInfo
+from theseus_track.sinks.contract import Capabilities, Receipt
+from theseus_track.sinks.seen import Seen
+from theseus_track.sinks.wandb.farewell import Farewell
+from theseus_track.sinks.wandb.library import check_installed, current_run
+
+if TYPE_CHECKING:
+    from theseus_track.sinks.wandb.place import Place
+
+__all__ = ["WandbSink"]
+
+_LAST_STEP: Final = 2**63 - 1
+# The longest that `wandb.finish` waits for what was logged to us, in seconds.
+_BEFORE_FINISH = 60.0
+
+
+class WandbSink:
+    """Writes rows of a W&B run as the package's docstring tells."""
+
+    name = "wandb"
+    can = Capabilities(
+        past_steps=True, one_writer=True, tables=True, pdf=False, read_back=False
+    )
+
+    def __init__(
+        self,
+        run: Any = None,  # a wandb.Run; wandb may not be imported yet
+        *,
+        target: str = "",
+        mirror: bool = False,
+        companion: bool = False,
+        patience: float = 30.0,
+    ) -> None:
+        """Choose the run; nothing is touched before the first delivery.
+
+        Args:
+            run: The user's W&B run; None to ride the one that exists at the first
+                delivery, or else to begin one.
+            target: `PROJECT` or `ENTITY/PROJECT` for a run of ours.
+            mirror: Whether metrics are shown in a user's run too, under
+                `theseus/metrics/`; in a run of ours they always are.
+            companion: Whether to begin a run beside the one that was trained, in
+                its group, whatever run exists: for what is computed afterwards.
+            patience: The longest that a row of ours waits for figures, in seconds.
+
+        Raises:
+            BadInput: When wandb is not installed.
+        """
+        check_installed()
+        self._run = run
+        self._target = target
+        self._mirror = mirror
+        self._companion = companion
+        self._patience = patience
+        self._info: RunInfo | None = None
+        self._seen = Seen()
+        self._place: Place | None = None
+        self._farewell: Farewell | None = None
+        self._owned = False
+        self._disabled = False
+        self._ending = False
+        self._over = False
+        self._flush_all: Callable[[float], object] = lambda _timeout: None
+        self._close_all: Callable[[], object] = lambda: None
+        self._undrawn: Callable[[], int | None] | None = None
+
+    def ride(self, run: Any) -> None:
+        """Take the user's W&B run, before the first delivery."""
+        self._run = run
+
+    def accompany(
+        self,
+        *,
+        flush: Callable[[float], object],
+        close: Callable[[], object],
+        undrawn: Callable[[], int | None],
+    ) -> None:
+        """Learn how to reach the run that feeds this sink, before the first delivery.
+
+        Args:
+            flush: Delivers all that was logged within so many seconds; called
+                before the user's W&B run ends.
+            close: Closes the run; called at interpreter exit, before wandb's own
+                handler.
+            undrawn: Gives the lowest step of which a figure is still to come.
+        """
+        self._flush_all, self._close_all, self._undrawn = flush, close, undrawn
+        # The user may finish their run before anything was delivered.
+        if self._run is not None:
+            self._watch(self._run)
+
+    def open(self, info: RunInfo) -> None:
+        """Remember which run this is; W&B is reached at the first delivery."""
+        # What it imports cannot be imported any more when the interpreter exits,
+        # and a short program may deliver for the first time there.
+        importlib.import_module("wandb")
+        self._info = info
+
+    def write(self, item: Item) -> Receipt:
+        """Add one item to a row, or keep it until a row can take it.
+
+        Raises:
+            DeliveryError: When the sink is not open.
+            Exception: Whatever wandb raises while it cannot be reached.
+        """
+        # Not before: a process that only names the sink imports no wandb.
+        from theseus_track.sinks.wandb.place import RunIsOver
+
+        if item in self._seen:
+            return Receipt("written", "was here already")
+        if item.step > _LAST_STEP:
+            return Receipt("failed", f"step {item.step} is above {_LAST_STEP}")
+        try:
+            place = self._placed()
+            if place is None:
+                return Receipt("skipped", "W&B is disabled")
+            if isinstance(item, MetricsItem) and not (self._owned or self._mirror):
+                return Receipt("skipped", "the user logs the metrics of this W&B run")
+            written = place.write(item)
+        except (BadInput, RunIsOver) as error:
+            return Receipt("failed", str(error))
+        self._seen.add(item)
+        return Receipt("written" if written else "deferred")
+
+    def holds(self, item: Item) -> bool:
+        """Tell whether an item that was deferred is not written yet."""
+        return self._place is not None and self._place.holds(item)
+
+    def flush(self, timeout: float) -> None:
+        """Bring everything into rows that are shown.
+
+        Raises:
+            DeliveryError: When results wait for rows that only the user can begin.
+        """
+        if self._place is not None:
+            self._place.flush(timeout)
+
+    def close(self, _timeout: float) -> None:
+        """Write what waits; finish the W&B run if it is ours, within half a minute.
+
+        Raises:
+            DeliveryError: When the run was finished before everything was written.
+        """
+        if self._farewell is not None:
+            self._farewell.release()
+        if self._place is not None:
+            place, self._place = self._place, None
+            place.close()
+
+    def _placed(self) -> "Place | None":
+        """Return where to write, chosen at the first delivery; None when disabled.
+
+        Raises:
+            Exception: Whatever wandb raises when no run can be begun.
+        """
+        if self._place is not None or self._disabled:
+            return self._place
+        if self._info is None:
+            raise DeliveryError("The W&B sink is not open; call open first.")
+        from theseus_track.sinks.wandb.begin import begin
+        from theseus_track.sinks.wandb.place import Place, RunIsOver
+
+        if self._over:
+            raise RunIsOver
+        run = None if self._companion else self._run or current_run()
+        self._owned = run is None
+        if run is None:
+            run = begin(self._info, target=self._target, companion=self._companion)
+        if run.disabled:
+            self._disabled = True
+            if self._owned:
+                # Else it stays `wandb.run`, which the others of ours are not.
+                run.finish()
+            return None
+        self._watch(run)
+        self._place = Place(
+            run,
+            owned=self._owned,
+            run_id=self._info.id,
+            patience=self._patience,
+            undrawn=self._undrawn,
+        )
+        if self._ending:
+            self._place.end_rows()
+        return self._place
+
+    def _watch(self, run: Any) -> None:
+        """Be there when a run ends, unless we are already."""
+        if self._farewell is None:
+            self._farewell = Farewell(
+                run, before_finish=self._before_finish, at_exit=self._close_all
+            )
+
+    def _before_finish(self) -> None:
+        """Deliver what is on its way; on the thread that finishes the W&B run."""
+        self._ending = True
+        if self._place is not None:
+            self._place.end_rows()
+        if not self._owned:
+            self._flush_all(_BEFORE_FINISH)
+        self._over = True
+        if self._place is not None:
+            self._place.end()
