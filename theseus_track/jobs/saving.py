@@ -45,13 +45,16 @@ class Checkpoints:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        try:
-            self._manager.wait_until_finished()
-            self._manager.close()
-        except Exception as failure:
-            # What stopped the training is told first; it may be this very failure.
-            if error is None:
-                raise self._unsaved(failure) from failure
+        failures = []
+        # Closed also when the last save failed: its threads would keep the process.
+        for end in (self._manager.wait_until_finished, self._manager.close):
+            try:
+                end()
+            except Exception as failure:  # noqa: BLE001 (Orbax raises bare Exceptions)
+                failures.append(failure)
+        # What stopped the training is told first; it may be this very failure.
+        if failures and error is None:
+            raise self._unsaved(failures[0]) from failures[0]
 
     def save(self, state: TrainState, *, step: int) -> None:
         """Copy a state to the host, then write it in the background.
