@@ -18,6 +18,7 @@ from theseus_track.analysis.registry import (
     register,
     registered_keys,
 )
+from theseus_track.analysis.selection import Selector, every, first, glob, last, nth
 from theseus_track.analysis.values import Entry, Values
 
 __all__ = [
@@ -28,14 +29,20 @@ __all__ = [
     "Instrumented",
     "Plan",
     "PlannedAnalysis",
+    "Selector",
     "Values",
     "analysis",
     "compose_config",
     "draw_hash",
+    "every",
+    "first",
+    "glob",
     "instrument",
     "is_off",
+    "last",
     "lookup",
     "measure_hash",
+    "nth",
     "place_of",
     "register",
     "registered_keys",

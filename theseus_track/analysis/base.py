@@ -77,10 +77,14 @@ class AnalysisBase(Configured):
         """Choose among the discovered calls of TARGET; called at trace time.
 
         Args:
-            paths: Such as "blocks_0/attn", in program order; never empty.
+            paths: Such as "blocks_0/attn", in program order; never empty. The layers
+                of a scanned stack are one path, "blocks/attn".
 
         Returns:
-            One path, or several (any iterable). The default is the first.
+            One path, or several (any iterable). The default is the first. Of a
+            scanned stack "blocks/attn" gives all layers, on a leading axis;
+            "blocks[3]/attn" one layer and "blocks[2:5]/attn" three of them, at the
+            price of those.
         """
         return paths[0]
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
 from theseus_track.analysis.base import AnalysisBase
 from theseus_track.analysis.collect import collect
@@ -14,6 +15,7 @@ from theseus_track.analysis.plan import Plan, make_plan
 from theseus_track.analysis.sites import sites_of
 from theseus_track.analysis.values import Values
 from theseus_track.capture import watch
+from theseus_track.capture.program import copied, node_state
 from theseus_track.errors import BadInput, describe_unknown
 
 __all__ = ["Instrumented", "instrument", "is_off"]
@@ -30,18 +32,22 @@ def instrument(
     *,
     only: Iterable[str] | None = None,
     strict: bool = False,
+    mesh: jax.sharding.Mesh | None = None,
 ) -> "Instrumented":
     """Make an eval step also return what the analyses compute, in one forward pass.
 
     Args:
-        fn: A pure function, plain or jitted by `jax.jit`. Its signature, static and
-            keyword arguments, donation and shardings are kept; its result may hold
-            anything, strings and mutated collections included.
+        fn: A pure function, plain or jitted by `jax.jit` or `nnx.jit`. Its signature,
+            static and keyword arguments, donation and shardings are kept; its result
+            may hold anything, strings and mutated collections included. NNX modules,
+            metrics and random streams among its arguments change as under `nnx.jit`.
         analyses: AnalysisBase classes or instances. A class is instantiated here,
             once, without arguments; a Trainer among its bases builds nothing.
         only: NAMEs to run, or None for all; the others cost nothing.
         strict: Raise the first fault of an analysis at trace time. By default a
             fault drops that analysis alone, and `run.log` reports it.
+        mesh: What the values are replicated on where neither the arguments nor the
+            context tell a mesh.
 
     Returns:
         A callable with fn's signature that returns `(fn's whole result, Values)`,
@@ -79,7 +85,7 @@ def instrument(
     made = _by_name(analyses)
     if only is not None:
         made = _keep(made, only)
-    return Instrumented(fn, made, strict=strict)
+    return Instrumented(fn, made, strict=strict, mesh=mesh)
 
 
 class Instrumented:
@@ -95,13 +101,16 @@ class Instrumented:
         analyses: Mapping[str, AnalysisBase],
         *,
         strict: bool,
+        mesh: jax.sharding.Mesh | None,
     ) -> None:
         functools.update_wrapper(self, fn, updated=())
         self.analyses = dict(analyses)
         self._fn = fn
         self._strict = strict
         finish = functools.partial(collect, analyses=self.analyses)
-        self._watched = watch(fn, sites_of(self.analyses), finish=finish, strict=strict)
+        self._watched = watch(
+            fn, sites_of(self.analyses), finish=finish, strict=strict, mesh=mesh
+        )
         self._off = is_off() or not self.analyses
 
     @property
@@ -144,17 +153,21 @@ class Instrumented:
             **kwargs: Its keyword arguments.
 
         Returns:
-            The path of each array of the function's result -> whether it is the
-            same to the last bit.
+            The path of each array of the function's result, and of NNX state among
+            the arguments -> whether it is the same to the last bit.
         """
-        plain = self._fn(*_copied(args), **_copied(kwargs))
-        watched, _ = self(*_copied(args), **_copied(kwargs))
-        one = jax.tree_util.tree_leaves_with_path(plain)
-        two = jax.tree.leaves(watched)
-        return {
-            jax.tree_util.keystr(path): _same_bits(a, b)
-            for (path, a), b in zip(one, two, strict=True)
-        }
+        (first, first_kwargs), (second, second_kwargs) = (
+            copied((args, kwargs)) for _ in range(2)
+        )
+        plain = self._fn(*first, **first_kwargs)
+        watched, _ = self(*second, **second_kwargs)
+        same = _compared(plain, watched)
+        # What the step did to modules, metrics and other graph nodes of NNX.
+        states = (
+            node_state((first, first_kwargs)),
+            node_state((second, second_kwargs)),
+        )
+        return same | {f"state{path}": bit for path, bit in _compared(*states).items()}
 
     def lower(self, *args: Any, **kwargs: Any) -> Any:
         """Lower the instrumented program into a `jax.stages.Lowered`, for its cost."""
@@ -208,13 +221,22 @@ def _keep(
     return {name: analysis for name, analysis in made.items() if name in wanted}
 
 
-def _copied(tree: Any) -> Any:
-    return jax.tree.map(lambda x: x.copy() if isinstance(x, jax.Array) else x, tree)
+def _compared(one: Any, two: Any) -> dict[str, bool]:
+    pairs = zip(
+        jax.tree_util.tree_leaves_with_path(one), jax.tree.leaves(two), strict=True
+    )
+    return {jax.tree_util.keystr(path): _same_bits(a, b) for (path, a), b in pairs}
 
 
 def _same_bits(one: object, two: object) -> bool:
     if not isinstance(one, jax.Array):
         return bool(one == two)
-    a, b = jax.device_get((one, two))
+    a, b = jax.device_get(jax.tree.map(_data, (one, two)))
     same = a.dtype == b.dtype and a.shape == b.shape
     return bool(same and a.tobytes() == b.tobytes())
+
+
+def _data(array: Any) -> Any:
+    """Return an array's numbers, also where it holds keys of random streams."""
+    is_key = jnp.issubdtype(array.dtype, jax.dtypes.prng_key)
+    return jax.random.key_data(array) if is_key else array

@@ -8,7 +8,15 @@ import numpy as np
 from jax.extend.core import JaxprEqn
 
 from theseus_track.capture.jitted import placement
-from theseus_track.capture.rule import Evaluator, Found, Keep, Kept, Rule, opened
+from theseus_track.capture.rule import (
+    Evaluator,
+    Flags,
+    Found,
+    Keep,
+    Kept,
+    Rule,
+    opened,
+)
 
 __all__ = ["INLINE", "JIT", "REMAT"]
 
@@ -28,8 +36,9 @@ def _rebuilt_jit(evaluator: Evaluator, eqn: JaxprEqn, keep: Keep) -> Any:
     params = eqn.params
     jaxpr, consts = opened(params["jaxpr"])
 
+    # The flags come last: donation counts the arguments from the first on.
     def run(*args: Any) -> tuple[list[Any], list[Kept]]:
-        return evaluator.evaluate(jaxpr, consts, args, keep)
+        return evaluator.evaluate(jaxpr, consts, args[:-1], keep, args[-1])
 
     run.__name__ = run.__qualname__ = str(params["name"])
     options: dict[str, Any] = {
@@ -40,7 +49,7 @@ def _rebuilt_jit(evaluator: Evaluator, eqn: JaxprEqn, keep: Keep) -> Any:
     inputs = tuple(map(placement, params["in_shardings"], params["in_layouts"]))
     outputs = list(map(placement, params["out_shardings"], params["out_layouts"]))
     if jax.tree.leaves(inputs):
-        options["in_shardings"] = inputs
+        options["in_shardings"] = (*inputs, None)
     if jax.tree.leaves(outputs):
         options["out_shardings"] = (outputs, None)
     if params["compiler_options_kvs"]:
@@ -49,24 +58,24 @@ def _rebuilt_jit(evaluator: Evaluator, eqn: JaxprEqn, keep: Keep) -> Any:
 
 
 def _run_jit(
-    evaluator: Evaluator, eqn: JaxprEqn, args: Sequence[Any], keep: Keep
+    evaluator: Evaluator, eqn: JaxprEqn, args: Sequence[Any], keep: Keep, flags: Flags
 ) -> tuple[list[Any], list[Kept]]:
     # Called eagerly, a fresh jitted function would compile every time, so the
     # rebuilt one is kept for as long as the program is.
     names = ("jaxpr", "in_shardings", "out_shardings", "donated_invars")
     key = (keep, *(eqn.params[name] for name in names))
     function = evaluator.compiled(key, lambda: _rebuilt_jit(evaluator, eqn, keep))
-    outputs, kept = function(*args)
+    outputs, kept = function(*args, list(flags))
     return outputs, kept
 
 
 def _run_remat(
-    evaluator: Evaluator, eqn: JaxprEqn, args: Sequence[Any], keep: Keep
+    evaluator: Evaluator, eqn: JaxprEqn, args: Sequence[Any], keep: Keep, flags: Flags
 ) -> tuple[list[Any], list[Kept]]:
     jaxpr, consts = opened(eqn.params["jaxpr"])
 
     def run(*inner: Any) -> tuple[list[Any], list[Kept]]:
-        return evaluator.evaluate(jaxpr, consts, inner, keep)
+        return evaluator.evaluate(jaxpr, consts, inner, keep, flags)
 
     again = jax.checkpoint(
         run, prevent_cse=eqn.params["prevent_cse"], policy=eqn.params["policy"]
@@ -76,10 +85,10 @@ def _run_remat(
 
 
 def _run_inline(
-    evaluator: Evaluator, eqn: JaxprEqn, args: Sequence[Any], keep: Keep
+    evaluator: Evaluator, eqn: JaxprEqn, args: Sequence[Any], keep: Keep, flags: Flags
 ) -> tuple[list[Any], list[Kept]]:
     jaxpr, consts = opened(eqn.params["call_jaxpr"])
-    return evaluator.evaluate(jaxpr, consts, args, keep)
+    return evaluator.evaluate(jaxpr, consts, args, keep, flags)
 
 
 JIT = Rule(_find_in("jaxpr"), _run_jit)

@@ -8,7 +8,19 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import JaxprEqn
 
-from theseus_track.capture.rule import Evaluator, Found, Keep, Kept, Rule, opened
+from theseus_track.capture.paths import Layers
+from theseus_track.capture.rule import (
+    Evaluator,
+    Flags,
+    Found,
+    Keep,
+    Kept,
+    Loop,
+    Rule,
+    Want,
+    opened,
+)
+from theseus_track.capture.vary import vary
 
 __all__ = ["COND", "SCAN", "WHILE"]
 
@@ -23,6 +35,10 @@ def _find_scan(evaluator: Evaluator, eqn: JaxprEqn) -> tuple[Found, ...]:
                 jax.ShapeDtypeStruct((length, *leaf.shape), leaf.dtype)
                 for leaf in found.leaves
             ),
+            loops=(
+                Loop(id(eqn), length, 0),
+                *(replace(loop, axis=loop.axis + 1) for loop in found.loops),
+            ),
             valid_shape=(
                 None if found.valid_shape is None else (length, *found.valid_shape)
             ),
@@ -32,27 +48,86 @@ def _find_scan(evaluator: Evaluator, eqn: JaxprEqn) -> tuple[Found, ...]:
 
 
 def _run_scan(
-    evaluator: Evaluator, eqn: JaxprEqn, args: Sequence[Any], keep: Keep
+    evaluator: Evaluator, eqn: JaxprEqn, args: Sequence[Any], keep: Keep, flags: Flags
 ) -> tuple[list[Any], list[Kept]]:
     params = eqn.params
     jaxpr, consts = opened(params["jaxpr"])
     width, first = params["num_carry"], params["num_consts"]
     fixed, init, rows = args[:first], args[first : first + width], args[first + width :]
 
-    def body(carry: list[Any], row: list[Any]) -> tuple[list[Any], Any]:
-        inner = [*fixed, *carry, *row]
-        outputs, kept = evaluator.evaluate(jaxpr, consts, inner, keep)
-        return outputs[:width], (outputs[width:], kept)
+    wanted = _wanted(evaluator.find(jaxpr), keep)
+    inside = tuple(tuple(want.entered for want in wants) for wants in keep)
+    some = [want.here is not None for _, want in wanted]
 
-    carry, (stacked, kept) = jax.lax.scan(
+    def body(state: Any, row: tuple[Any, list[Any]]) -> tuple[Any, Any]:
+        (carry, held), (number, items) = state, row
+        open_here = [
+            _flag(want.here, number, flag)
+            for (_, want), flag in zip(wanted, flags, strict=True)
+        ]
+        outputs, kept = evaluator.evaluate(
+            jaxpr, consts, [*fixed, *carry, *items], inside, open_here
+        )
+        new = iter(held)
+        held = [
+            _stored(next(new), value, want.here, number)
+            for value, (_, want) in zip(kept, wanted, strict=True)
+            if want.here is not None
+        ]
+        stacked = [value for value, one in zip(kept, some, strict=True) if not one]
+        return (outputs[:width], held), (outputs[width:], stacked)
+
+    # Values of some iterations ride in the carry: stacked, all would be allocated.
+    rooms = [
+        _blank(found.taken(want.entered.layers), rows=_room(want.here))
+        for (found, want), one in zip(wanted, some, strict=True)
+        if one
+    ]
+    numbers = jnp.arange(params["length"], dtype=jnp.int32) if any(some) else None
+    (carry, held), (results, stacked) = jax.lax.scan(
         body,
-        list(init),
-        list(rows),
+        (list(init), rooms),
+        (numbers, list(rows)),
         length=params["length"],
         reverse=params["reverse"],
         unroll=params["unroll"],
     )
-    return [*carry, *stacked], kept
+    taken, whole = iter(held), iter(stacked)
+    return [*carry, *results], [next(taken if one else whole) for one in some]
+
+
+def _wanted(found: Sequence[Found], keep: Keep) -> list[tuple[Found, Want]]:
+    """Pair each wanted value with its tap, in program order."""
+    pairs = zip(found, keep, strict=True)
+    return [(one, want) for one, wants in pairs for want in wants]
+
+
+def _flag(layers: Layers, number: Any, outer: Any) -> Any:
+    """Say whether an iteration is one of those wanted."""
+    if layers is None:
+        return outer
+    wanted = (layers,) if isinstance(layers, int) else (layers.start, layers.stop - 1)
+    inside = (wanted[0] <= number) & (number <= wanted[-1])
+    return inside if outer is None else outer & inside
+
+
+def _room(layers: Layers) -> tuple[int, ...]:
+    return (len(layers),) if isinstance(layers, range) else ()
+
+
+def _stored(room: Kept, value: Kept, layers: Layers, number: Any) -> Kept:
+    """Put the value of an iteration into its place, if it is one of those wanted."""
+    inside = _flag(layers, number, None)
+
+    def put(old: Any, new: Any) -> Any:
+        if not isinstance(layers, range):
+            return jnp.where(inside, new, old)
+        # Not an update in place: on a mesh with explicit axes its types would differ.
+        rows = jnp.arange(layers.start, layers.stop, dtype=jnp.int32) == number
+        return jnp.where(_over(rows, old), new[None], old)
+
+    stored: Kept = jax.tree.map(put, room, value)
+    return stored
 
 
 def _find_while(evaluator: Evaluator, eqn: JaxprEqn) -> tuple[Found, ...]:
@@ -68,7 +143,7 @@ def _find_while(evaluator: Evaluator, eqn: JaxprEqn) -> tuple[Found, ...]:
 
 
 def _run_while(
-    evaluator: Evaluator, eqn: JaxprEqn, args: Sequence[Any], keep: Keep
+    evaluator: Evaluator, eqn: JaxprEqn, args: Sequence[Any], keep: Keep, flags: Flags
 ) -> tuple[list[Any], list[Kept]]:
     params = eqn.params
     condition, condition_consts = opened(params["cond_jaxpr"])
@@ -78,21 +153,21 @@ def _run_while(
     loop, init = rest[:second], rest[second:]
     # Taps of the condition come first and are never kept: they are blocked.
     skipped = len(evaluator.find(condition))
-    nothing, wanted = keep[:skipped], keep[skipped:]
+    nothing, inside = keep[:skipped], keep[skipped:]
 
     def proceed(state: tuple[list[Any], list[Kept]]) -> Any:
         inner = [*fixed, *state[0]]
-        return evaluator.evaluate(condition, condition_consts, inner, nothing)[0][0]
+        return evaluator.evaluate(condition, condition_consts, inner, nothing, ())[0][0]
 
     def once(state: tuple[list[Any], list[Kept]]) -> tuple[list[Any], list[Kept]]:
         carry, before = state
-        outputs, kept = evaluator.evaluate(body, body_consts, [*loop, *carry], wanted)
+        inner = [*loop, *carry]
+        outputs, kept = evaluator.evaluate(body, body_consts, inner, inside, flags)
         return outputs, [_newest(*pair) for pair in zip(before, kept, strict=True)]
 
     blanks = [
-        _blank(found)
-        for found, want in zip(evaluator.find(body), wanted, strict=True)
-        if want
+        _unreached(found.taken(want.layers))
+        for found, want in _wanted(evaluator.find(body), inside)
     ]
     outputs, kept = jax.lax.while_loop(proceed, once, (list(init), blanks))
     return outputs, kept
@@ -101,7 +176,7 @@ def _run_while(
 def _newest(before: Kept, now: Kept) -> Kept:
     """Keep the last value that was reached, over the iterations of a loop."""
     if now.valid is None:
-        return Kept(now.leaves, jnp.ones_like(before.valid))
+        return Kept(now.leaves, jnp.logical_or(before.valid, True))
     return Kept(
         [
             jnp.where(_over(now.valid, new), new, old)
@@ -116,12 +191,20 @@ def _over(flag: Any, value: Any) -> Any:
     return flag.reshape(flag.shape + (1,) * (value.ndim - flag.ndim))
 
 
-def _blank(found: Found) -> Kept:
+def _unreached(found: Found) -> Kept:
     """Make the value that stands for a tap that was not reached."""
-    return Kept(
-        [jnp.zeros(leaf.shape, leaf.dtype) for leaf in found.leaves],
-        jnp.zeros(found.valid_shape or (), bool),
+    return _blank(replace(found, valid_shape=found.valid_shape or ()))
+
+
+def _blank(found: Found, *, rows: tuple[int, ...] = ()) -> Kept:
+    """Make zeros in the form of a value, or of several as rows."""
+    valid = found.valid_shape
+    zeros = Kept(
+        [jnp.zeros((*rows, *leaf.shape), leaf.dtype) for leaf in found.leaves],
+        None if valid is None else jnp.zeros((*rows, *valid), bool),
     )
+    blank: Kept = jax.tree.map(lambda leaf: vary(leaf, found.vary), zeros)
+    return blank
 
 
 def _find_cond(evaluator: Evaluator, eqn: JaxprEqn) -> tuple[Found, ...]:
@@ -133,32 +216,34 @@ def _find_cond(evaluator: Evaluator, eqn: JaxprEqn) -> tuple[Found, ...]:
 
 
 def _run_cond(
-    evaluator: Evaluator, eqn: JaxprEqn, args: Sequence[Any], keep: Keep
+    evaluator: Evaluator, eqn: JaxprEqn, args: Sequence[Any], keep: Keep, flags: Flags
 ) -> tuple[list[Any], list[Kept]]:
     index, *operands = args
     branches = eqn.params["branches"]
     counts = [len(evaluator.find(opened(branch)[0])) for branch in branches]
     blanks = [
-        found
-        for found, want in zip(_find_cond(evaluator, eqn), keep, strict=True)
-        if want
+        found.taken(want.layers)
+        for found, want in _wanted(_find_cond(evaluator, eqn), keep)
     ]
 
     def rebuilt(number: int) -> Callable[..., tuple[list[Any], list[Kept]]]:
         jaxpr, consts = opened(branches[number])
         start = sum(counts[:number])
         own = keep[start : start + counts[number]]
-        before = sum(keep[:start])
-        after = before + sum(own)
+        before = sum(map(len, keep[:start]))
+        after = before + sum(map(len, own))
 
         def branch(*inner: Any) -> tuple[list[Any], list[Kept]]:
-            outputs, kept = evaluator.evaluate(jaxpr, consts, inner, own)
+            given = flags[before:after]
+            outputs, kept = evaluator.evaluate(jaxpr, consts, inner, own, given)
             reached = [
-                Kept(leaves, jnp.asarray(True) if valid is None else valid)
-                for leaves, valid in kept
+                Kept(leaves, vary(True, found.vary) if valid is None else valid)
+                for (leaves, valid), found in zip(
+                    kept, blanks[before:after], strict=True
+                )
             ]
             rest = (blanks[:before], blanks[after:])
-            left, right = ([_blank(found) for found in part] for part in rest)
+            left, right = ([_unreached(found) for found in part] for part in rest)
             return outputs, [*left, *reached, *right]
 
         return branch

@@ -1,5 +1,6 @@
 """Finding the calls of a function without computing anything."""
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +17,10 @@ from theseus_track.capture.rule import Found
 from theseus_track.capture.sites import Call, Target, check_target, matches
 from theseus_track.capture.tap import Tag, attach
 
-__all__ = ["Discoverer", "Discovery", "Query", "discover", "has_arrays"]
+__all__ = ["Discoverer", "Discovery", "Query", "Stacks", "discover", "has_arrays"]
+
+
+Stacks = tuple[tuple[int | None, int], ...]
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,9 @@ class Discovery:
     Attributes:
         calls: By query, every call by its path, in program order.
         blocked: By query and path, the primitive that can hand nothing out.
+        stacks: By query and path, for each scan around the call, the outermost first:
+            which name of the path stands for its layers, counted from 1 (None: none),
+            and how many there are.
         turns: By query and path, how many calls were traced at the place before.
         called: Names of all module classes that were called.
         mute: By query, calls that returned no array, as "path (class)".
@@ -44,6 +51,7 @@ class Discovery:
 
     calls: Mapping[str, dict[str, Call]]
     blocked: Mapping[str, dict[str, str]]
+    stacks: Mapping[str, dict[str, Stacks]]
     turns: Mapping[str, dict[str, int]]
     called: Sequence[str]
     mute: Mapping[str, Sequence[str]]
@@ -69,8 +77,10 @@ def discover(
         **kwargs: Its keyword arguments.
 
     Returns:
-        Every call by its path, in program order. A call whose result does not reach
-        the output may be left out: JAX removes it from compiled functions.
+        Every call by its path, in program order. The calls of a scanned stack are one
+        path, `blocks/attn`, and `Call.layers` says how to name one of them. A call
+        whose result does not reach the output may be left out: JAX removes it from
+        compiled functions.
 
     Example:
         >>> import flax.linen as nn, jax, jax.numpy as jnp
@@ -82,8 +92,8 @@ def discover(
     """
     if target is not None:
         check_target(target)
-    arguments = read_arguments(args, kwargs)
-    found = Discoverer({"": Query(target, methods)}).run(fn, arguments)
+    with read_arguments(args, kwargs) as arguments:
+        found = Discoverer({"": Query(target, methods)}).run(fn, arguments)
     for error in found.broken.values():
         raise error
     return found.calls[""]
@@ -91,10 +101,15 @@ def discover(
 
 @dataclass(frozen=True, eq=False)
 class _Hit:
-    """A call as it is known while tracing, and the queries that it answers."""
+    """A call as it is known while tracing, and the queries that it answers.
+
+    Calls that answer none are there for their path: the names that all calls of one
+    scan share say which module is the stack.
+    """
 
     queries: tuple[str, ...]
-    call: Call
+    place: Path
+    call: Call | None
     turn: int
     inside: tuple[Path, ...]
 
@@ -141,10 +156,10 @@ class Discoverer:
         return shared if same else separate
 
     def wants(self, module: Any, path: Path) -> bool:
-        """Tell whether some query matches the call."""
+        """See every call: also those that no query matches tell where scans are."""
         if path.method in self._methods:
             self._called[type(module).__name__] = None
-        return bool(self._matching(module, path))
+        return True
 
     def returned(self, call: LiveCall, output: Any) -> Any:
         """Tap the call's output; nothing but its shapes is kept."""
@@ -153,16 +168,8 @@ class Discoverer:
             for name in names:
                 self._mute[name][f"{str(call.path)!r} ({call.cls})"] = None
             return output
-        cls = type(call.module)
-        abstract = Call(
-            path=str(call.path),
-            cls=f"{cls.__module__}.{cls.__qualname__}",
-            method=call.path.method,
-            axes=(),
-            inputs={name: _abstract(v) for name, v in call.arguments().items()},
-            output=_abstract(output),
-        )
-        hit = _Hit(names, abstract, call.turn, call.inside)
+        found = _described(call, output) if names else None
+        hit = _Hit(names, call.path, found, call.turn, call.inside)
         return attach(output, [], Tag(self.owner, hit, None))
 
     def _matching(self, module: Any, path: Path) -> tuple[str, ...]:
@@ -188,19 +195,24 @@ class Discoverer:
 
     def _discovery(self, found: Sequence[Found], *, apart: bool) -> Discovery:
         """Number the calls in program order."""
+        depths = _depths(found)
         hits: dict[str, dict[str, tuple[Found, _Hit]]] = {n: {} for n in self._queries}
         for one in found:
             hit: _Hit = one.tag.label
             for name in hit.queries:
-                path = Path.parse(hit.call.path)
+                path = hit.place
                 while str(path) in hits[name]:
                     path = path.numbered(path.call + 1)
                 hits[name][str(path)] = (one, hit)
+        stacks = {
+            name: {path: _stacks(one, depths) for path, (one, _) in own.items()}
+            for name, own in hits.items()
+        }
         calls: dict[str, dict[str, Call]] = {}
         for name, own in hits.items():
             ordered = _outer_first([(path, hit) for path, (_, hit) in own.items()])
             calls[name] = {
-                path: replace(own[path][1].call, path=path, axes=own[path][0].axes)
+                path: _numbered(path, *own[path], stacks[name][path])
                 for path in ordered
             }
         return Discovery(
@@ -211,6 +223,7 @@ class Discoverer:
                 }
                 for name, own in hits.items()
             },
+            stacks=stacks,
             turns={
                 name: {path: hit.turn for path, (_, hit) in own.items()}
                 for name, own in hits.items()
@@ -230,9 +243,8 @@ def _outer_first(calls: Sequence[tuple[str, _Hit]]) -> list[str]:
     """
     groups: list[tuple[_Hit, list[str]]] = []
     for text, hit in calls:
-        place = Path.parse(hit.call.path)
         first = len(groups)
-        while first and place in groups[first - 1][0].inside:
+        while first and hit.place in groups[first - 1][0].inside:
             first -= 1
         inner = [path for _, paths in groups[first:] for path in paths]
         groups[first:] = [(hit, [text, *inner])]
@@ -246,7 +258,68 @@ def has_arrays(value: Any) -> bool:
 
 def _repeats(found: Sequence[Found]) -> bool:
     """Tell whether one traced body stands at several places of the program."""
-    return len({id(one.tag) for one in found}) < len(found)
+    asked = [one for one in found if one.tag.label.queries]
+    return len({id(one.tag) for one in asked}) < len(asked)
+
+
+def _described(call: LiveCall, output: Any) -> Call:
+    cls = type(call.module)
+    return Call(
+        path=str(call.path),
+        cls=f"{cls.__module__}.{cls.__qualname__}",
+        method=call.path.method,
+        axes=(),
+        inputs={name: _abstract(v) for name, v in call.arguments().items()},
+        output=_abstract(output),
+    )
+
+
+def _numbered(path: str, found: Found, hit: _Hit, stacks: Stacks) -> Call:
+    """Complete a call by what only the program tells."""
+    assert hit.call is not None  # It answers a query.
+    lengths = {depth: length for depth, length in stacks if depth is not None}
+    names = range(1, len(hit.place.names) + 1)
+    whole = [range(lengths[depth]) if depth in lengths else None for depth in names]
+    layers = replace(Path.parse(path), layers=tuple(whole)) if lengths else None
+    return replace(
+        hit.call,
+        path=path,
+        axes=found.axes,
+        layers=None if layers is None else str(layers),
+    )
+
+
+def _depths(found: Sequence[Found]) -> dict[int, int]:
+    """Say for each scan how many names all the calls in it share, if any."""
+    places: dict[int, list[tuple[str, ...]]] = {}
+    for one in found:
+        for loop in one.loops:
+            places.setdefault(loop.scan, []).append(one.tag.label.place.names)
+    shared = {scan: _shared(names) for scan, names in places.items()}
+    return {scan: depth for scan, depth in shared.items() if depth}
+
+
+def _shared(names: Sequence[tuple[str, ...]]) -> int:
+    """Return how many names from the root down are the same in all of them."""
+    columns = itertools.takewhile(
+        lambda column: len(set(column)) == 1, zip(*names, strict=False)
+    )
+    return len(list(columns))
+
+
+def _stacks(found: Found, depths: Mapping[int, int]) -> Stacks:
+    """Say which name stands for each scan; of several, for the outermost."""
+    taken: set[int] = set()
+    stacks: list[tuple[int | None, int]] = []
+    for loop in found.loops:
+        depth = depths.get(loop.scan)
+        own = None if depth in taken else depth
+        # A scan of no iterations has no layers to choose from.
+        own = own if loop.length else None
+        stacks.append((own, loop.length))
+        if own is not None:
+            taken.add(own)
+    return tuple(stacks)
 
 
 def _abstract(value: Any) -> Any:

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from theseus_track.capture.discover import Discoverer, Query
-from theseus_track.capture.jitted import is_jitted
+from theseus_track.capture.jitted import is_jitted, traced_jaxpr
 from theseus_track.capture.observer import LiveCall
 from theseus_track.capture.paths import Path
 from theseus_track.capture.private import private_trace
@@ -93,14 +93,12 @@ class _Editing:
 
     def plan(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Plan:
         """Return the plan for these arguments, made once for those that trace alike."""
-        arguments = read_arguments(args, kwargs)
         if is_jitted(self._fn):
-            jf: Any = self._fn
             with private_trace(self._discoverer.owner, self._discoverer):
-                key: Hashable = jf.trace(*args, **kwargs).jaxpr
-        else:
-            key = arguments.key()
-        return self._plans.get(key, lambda: self._make(arguments))
+                traced: Hashable = traced_jaxpr(self._fn, args, kwargs)
+        with read_arguments(args, kwargs) as arguments:
+            key = traced if is_jitted(self._fn) else arguments.key()
+            return self._plans.get(key, lambda: self._make(arguments))
 
     def _make(self, arguments: Arguments) -> _Plan:
         found = self._discoverer.run(self._fn, arguments)

@@ -1,40 +1,55 @@
-"""What we must know of a `jax.jit` object: that it is one, and its options."""
+"""What we must know of a jitted function: that it is one, and its options."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import jax
 from jax.experimental.layout import Format
 
+from theseus_track.capture.frameworks import nnx_in_use
 from theseus_track.errors import UnsupportedProgram
 
-__all__ = ["is_jitted", "placement", "rejit"]
+__all__ = ["is_jitted", "lowered", "placement", "rejit", "traced_jaxpr"]
 
 # The protocol `jax.stages.Wrapped` also fits other libraries' wrappers.
 _JITTED = type(jax.jit(lambda: None))
 
 
 def is_jitted(fn: object) -> bool:
-    """Tell whether a function is a `jax.jit` object."""
-    return isinstance(fn, _JITTED)
+    """Tell whether a function is a `jax.jit` or an `nnx.jit` object."""
+    return isinstance(fn, _JITTED) or _is_nnx(fn)
+
+
+def traced_jaxpr(fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Trace a jitted function; what it was traced to is one object for all like it."""
+    traced = fn.trace(*args, **kwargs)
+    return traced.traced.jaxpr if _is_nnx(fn) else traced.jaxpr
+
+
+def lowered(
+    fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> jax.stages.Lowered:
+    """Lower a jitted function."""
+    stage = fn.lower(*args, **kwargs)
+    return stage.lowered if _is_nnx(fn) else stage  # type: ignore[no-any-return]
 
 
 def rejit(fn: Any, other: Callable[..., tuple[Any, Any]]) -> Any:
     """Compile a function as another one is: statics, donation, shardings, options.
 
     Args:
-        fn: A `jax.jit` object.
+        fn: A `jax.jit` or an `nnx.jit` object.
         other: A function of the same arguments that returns a pair; its first
             part is placed as `fn`'s output.
 
     Raises:
         UnsupportedProgram: When this version of JAX does not tell the options.
     """
-    # JAX 0.10 has no public way to ask for them. The tests of `watch` for static
-    # arguments, donation and shardings pin these attributes.
-    info = getattr(fn, "_jit_info", None)
+    # JAX 0.10 and Flax 0.12 have no public way to ask for them. The tests of `watch`
+    # for static arguments, donation and shardings pin these attributes.
     try:
-        options = _options(info)
+        jit, options = _nnx_options(fn) if _is_nnx(fn) else _jax_options(fn)
     except AttributeError as error:
         raise UnsupportedProgram(
             f"JAX {jax.__version__} does not tell how {fn!r} was jitted. Watch the "
@@ -48,7 +63,7 @@ def rejit(fn: Any, other: Callable[..., tuple[Any, Any]]) -> Any:
     # name in profiles.
     both.__name__ = both.__qualname__ = getattr(fn, "__name__", "watched")
     both.__wrapped__ = fn  # type: ignore[attr-defined]
-    return jax.jit(both, **options)
+    return jit(both, **options)
 
 
 def placement(sharding: object, layout: Any = None) -> Any:
@@ -57,16 +72,25 @@ def placement(sharding: object, layout: Any = None) -> Any:
     return place if layout is None else Format(layout, place)
 
 
-def _options(info: Any) -> dict[str, Any]:
-    options: dict[str, Any] = {
-        "static_argnums": info.static_argnums or None,
-        "static_argnames": info.static_argnames or None,
-        "donate_argnums": info.donate_argnums or None,
-        "donate_argnames": info.donate_argnames or None,
-        "keep_unused": info.keep_unused,
-        "inline": info.inline,
-        "compiler_options": dict(info.compiler_options_kvs) or None,
-    }
+Options = tuple[Callable[..., Any], dict[str, Any]]
+
+
+def _is_nnx(fn: object) -> bool:
+    if not nnx_in_use():
+        return False
+    from flax import nnx  # noqa: PLC0415 - a program without NNX need not load it
+
+    kinds = (nnx.jit(_nothing, graph=graph) for graph in (True, False))
+    return isinstance(fn, tuple(type(kind) for kind in kinds))
+
+
+def _nothing() -> None: ...
+
+
+def _jax_options(fn: Any) -> Options:
+    info = fn._jit_info  # noqa: SLF001 - see rejit
+    options = _common(info)
+    options["compiler_options"] = dict(info.compiler_options_kvs) or None
     inputs = _places(
         info.in_shardings_treedef, info.in_shardings_leaves, info.in_layouts_leaves
     )
@@ -78,7 +102,41 @@ def _options(info: Any) -> dict[str, Any]:
         options["in_shardings"] = inputs
     if jax.tree.leaves(output):
         options["out_shardings"] = (output, None)
-    return options
+    return jax.jit, options
+
+
+def _nnx_options(fn: Any) -> Options:
+    from flax import nnx  # noqa: PLC0415 - a program without NNX need not load it
+
+    info = fn.jitted_fn._jit_info  # noqa: SLF001 - see rejit
+    options = _common(info)
+    if fn.in_shardings is not None:
+        options["in_shardings"] = fn.in_shardings
+        # NNX has filled in the static arguments.
+        if info.static_argnums and isinstance(fn.in_shardings, tuple):
+            options["in_shardings"] = tuple(
+                place
+                for i, place in enumerate(fn.in_shardings)
+                if i not in info.static_argnums
+            )
+    if fn.out_shardings is not None:
+        options["out_shardings"] = (fn.out_shardings, None)
+    graph = getattr(fn, "graph", None)
+    modes = {"graph": True, "graph_updates": True}
+    if graph is not None:  # The simple kind, which does not change the graph.
+        modes = {"graph": graph, "graph_updates": False}
+    return functools.partial(nnx.jit, **modes), options
+
+
+def _common(info: Any) -> dict[str, Any]:
+    return {
+        "static_argnums": info.static_argnums or None,
+        "static_argnames": info.static_argnames or None,
+        "donate_argnums": info.donate_argnums or None,
+        "donate_argnames": info.donate_argnames or None,
+        "keep_unused": info.keep_unused,
+        "inline": info.inline,
+    }
 
 
 def _places(tree: Any, shardings: Any, layouts: Any) -> Any:

@@ -1,7 +1,6 @@
 """Linen: the calls of a trace, and views of a module that leak nothing."""
 
 import contextlib
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -14,20 +13,9 @@ import jax
 from theseus_track.capture.inputs import bind, frozen
 from theseus_track.capture.observer import LiveCall, Observer
 from theseus_track.capture.paths import Path
+from theseus_track.capture.quiet import QUIET
 
 __all__ = ["View", "intercept"]
-
-
-class _Quiet(threading.local):
-    """Whether observers are shut off in this thread, and the view in use."""
-
-    def __init__(self) -> None:
-        self.on = False
-        self.view: View | None = None
-        self.inside = False
-
-
-_quiet = _Quiet()
 
 
 @contextlib.contextmanager
@@ -51,7 +39,7 @@ def intercept(observer: Observer, passed: Callable[[], None]) -> Iterator[None]:
         context: nn.module.InterceptorContext,
     ) -> Any:
         module, method = context.module, context.method_name
-        if _quiet.on:
+        if QUIET.on:
             return _on_view(proceed, args, kwargs)
         me = (id(module), method)
         # `super().__call__` and `Base.__call__(self, ...)` arrive here again.
@@ -96,14 +84,14 @@ def _on_view(
     Each outermost call starts from the state at the entry of the real call, so that
     calling the layer twice gives the same output twice.
     """
-    if _quiet.view is None or _quiet.inside:
+    if QUIET.view is None or QUIET.inside:
         return proceed(*args, **kwargs)
-    _quiet.view.rewind()
-    _quiet.inside = True
+    QUIET.view.rewind()
+    QUIET.inside = True
     try:
         return proceed(*args, **kwargs)
     finally:
-        _quiet.inside = False
+        QUIET.inside = False
 
 
 class _Enclosure(nn.Module):
@@ -144,17 +132,17 @@ class View:
 
     def run(self, function: Callable[[Any], Any]) -> Any:
         """Call a function with the layer; no observer sees what it does."""
-        before = (_quiet.on, _quiet.view, _quiet.inside)
+        before = (QUIET.on, QUIET.view, QUIET.inside)
 
         def inside() -> Any:
-            _quiet.view = self
+            QUIET.view = self
             return function(self._layer)
 
-        _quiet.on, _quiet.view, _quiet.inside = True, None, False
+        QUIET.on, QUIET.view, QUIET.inside = True, None, False
         try:
             return _Enclosure(parent=None).apply({}, inside)
         finally:
-            _quiet.on, _quiet.view, _quiet.inside = before
+            QUIET.on, QUIET.view, QUIET.inside = before
 
     def rewind(self) -> None:
         """Bring variables and RNG counters back to the entry of the real call."""

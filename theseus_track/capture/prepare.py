@@ -1,20 +1,21 @@
 """From sites and arguments to a program whose taps are the values that are wanted."""
 
+import itertools
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
 
 from theseus_track.capture.analyst import Analyst, Mark
-from theseus_track.capture.discover import Discoverer, Discovery, Query
+from theseus_track.capture.discover import Discoverer, Discovery, Query, Stacks
 from theseus_track.capture.paths import Path
 from theseus_track.capture.private import private_trace
 from theseus_track.capture.program import Arguments, Program, trace
 from theseus_track.capture.reap import Reaper
 from theseus_track.capture.recent import Recent
-from theseus_track.capture.rule import Found, Keep, Kept
+from theseus_track.capture.rule import Found, Keep, Kept, Want
 from theseus_track.capture.select import Choice, choose
 from theseus_track.capture.sites import Captures, Fault, Site, SiteCapture
 from theseus_track.errors import AnalysisFault, UnreachedCall
@@ -29,6 +30,7 @@ class _Slot:
     site: str
     path: str
     found: Found
+    want: Want
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Prepared:
     Attributes:
         program: The function's program, with taps.
         reaper: Takes the taps out.
-        keep: Which of them.
+        keep: How each of them is wanted.
         discovery: The calls found.
         slots: Where each kept value belongs, in program order.
         bare: By site, everything but the values.
@@ -54,7 +56,10 @@ class Prepared:
     def evaluate(self, arrays: list[Any]) -> tuple[list[Any], list[Kept]]:
         """Evaluate the program: its results, and the kept values."""
         closed = self.program.closed
-        return self.reaper.evaluate(closed.jaxpr, closed.consts, arrays, self.keep)
+        flags = (None,) * len(self.slots)
+        return self.reaper.evaluate(
+            closed.jaxpr, closed.consts, arrays, self.keep, flags
+        )
 
     def captures(self, kept: list[Kept]) -> Captures:
         """Sort kept values by site and path."""
@@ -64,7 +69,7 @@ class Prepared:
         }
         pairs = sorted(
             zip(self.slots, kept, strict=True),
-            key=lambda pair: self.bare[pair[0].site].paths.index(pair[0].path),
+            key=lambda pair: self._order(pair[0]),
         )
         for slot, value in pairs:
             site = sites[slot.site]
@@ -73,6 +78,12 @@ class Prepared:
             if value.valid is not None:
                 site.valid[slot.path] = value.valid
         return Captures(sites)
+
+    def _order(self, slot: _Slot) -> tuple[int, int]:
+        """Order by the stacked path, in program order; then as `select` did."""
+        site = self.bare[slot.site]
+        stacked = str(Path.parse(slot.path).stacked)
+        return site.paths.index(stacked), site.selected.index(slot.path)
 
     def abstract(self) -> Captures:
         """Return the captures as shapes."""
@@ -113,7 +124,9 @@ class Plan:
             name: choose(name, site, discovery) for name, site in self._sites.items()
         }
         wanted = {
-            name: frozenset(str(Path.parse(path).base) for path in choice.selected)
+            name: frozenset(
+                str(Path.parse(path).stacked.base) for path in choice.selected
+            )
             for name, choice in choices.items()
             if choice.fault is None
         }
@@ -123,28 +136,47 @@ class Plan:
         with private_trace(owner, Analyst(self._sites, wanted, owner), apart=apart):
             program = trace(fn, arguments)
         reaper = Reaper(owner, self._compiled)
-        slots = _numbered(reaper.find(program.closed.jaxpr))
+        slots = _numbered(reaper.find(program.closed.jaxpr), choices, discovery)
         bare = {
             name: _checked(name, self._sites[name], choice, discovery, slots)
             for name, choice in choices.items()
         }
-        keep = tuple(
-            bare[slot.site].fault is None and slot.path in bare[slot.site].selected
-            for slot in slots
-        )
-        kept = tuple(slot for slot, want in zip(slots, keep, strict=True) if want)
+        sound = [
+            tuple(slot for slot in own if bare[slot.site].fault is None)
+            for own in slots
+        ]
+        keep = tuple(tuple(slot.want for slot in own) for own in sound)
+        kept = tuple(itertools.chain(*sound))
         return Prepared(program, reaper, keep, discovery, kept, bare)
 
 
-def _numbered(found: tuple[Found, ...]) -> tuple[_Slot, ...]:
+def _numbered(
+    found: Sequence[Found], choices: Mapping[str, Choice], discovery: Discovery
+) -> list[tuple[_Slot, ...]]:
+    """Number the calls in program order; return for each what is selected of it."""
     counts: Counter[tuple[str, Path]] = Counter()
     slots = []
     for one in found:
         mark: Mark = one.tag.label
         place = (mark.site, mark.path)
-        slots.append(_Slot(mark.site, str(mark.path.numbered(counts[place])), one))
+        path = mark.path.numbered(counts[place])
         counts[place] += 1
-    return tuple(slots)
+        stacks = discovery.stacks[mark.site].get(str(path), ())
+        slots.append(
+            tuple(
+                _slot(mark.site, selected, one, stacks)
+                for selected in choices[mark.site].selected
+                if Path.parse(selected).stacked == path
+            )
+        )
+    return slots
+
+
+def _slot(site: str, path: str, found: Found, stacks: Stacks) -> _Slot:
+    wanted = (None, *Path.parse(path).layers)
+    some = len(wanted) > 1
+    layers = tuple(wanted[depth or 0] for depth, _ in stacks) if some else ()
+    return _Slot(site, path, found.taken(layers), Want(layers))
 
 
 def _checked(
@@ -152,15 +184,15 @@ def _checked(
     site: Site,
     choice: Choice,
     discovery: Discovery,
-    slots: tuple[_Slot, ...],
+    slots: Sequence[tuple[_Slot, ...]],
 ) -> SiteCapture:
     """Look for what is wrong with a site's values before anything is computed."""
     fault = choice.fault
     if fault is None:
         own = {
             slot.path: slot.found
-            for slot in slots
-            if slot.site == name and slot.path in choice.selected
+            for slot in itertools.chain(*slots)
+            if slot.site == name
         }
         fault = _fault(name, site, choice, discovery, own)
     return SiteCapture(
@@ -180,7 +212,8 @@ def _fault(
 ) -> Fault | None:
     for path in choice.selected:
         if path not in own:
-            cls = discovery.calls[name][path].cls.rpartition(".")[2]
+            stacked = str(Path.parse(path).stacked)
+            cls = discovery.calls[name][stacked].cls.rpartition(".")[2]
             message = (
                 f"Site {name!r}: the call {path!r} ({cls}) does not contribute to the "
                 "output of the function; return something that depends on it."

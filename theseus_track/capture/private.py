@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import jax
 
 from theseus_track.capture import linen
+from theseus_track.capture.frameworks import nnx_in_use
 from theseus_track.capture.observer import Observer
 
 __all__ = ["private_trace"]
@@ -43,6 +44,9 @@ def private_trace(
             if apart:
                 stack.enter_context(_context((outer, owner, next(numbers))))
 
-        # The second interceptor (NNX) has its place beside this one.
         stack.enter_context(linen.intercept(observer, passed))
+        if nnx_in_use():
+            from theseus_track.capture import nnx  # noqa: PLC0415 - it imports flax.nnx
+
+            stack.enter_context(nnx.intercept(observer, passed))
         yield

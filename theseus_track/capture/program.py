@@ -1,14 +1,25 @@
 """Getting the program of a function, plain or jitted."""
 
+import contextlib
 import functools
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 from jax.extend.core import ClosedJaxpr
 
-__all__ = ["Arguments", "Program", "read_arguments", "trace"]
+from theseus_track.capture.frameworks import nnx_in_use
+
+__all__ = [
+    "Arguments",
+    "Program",
+    "advice",
+    "copied",
+    "node_state",
+    "read_arguments",
+    "trace",
+]
 
 
 @dataclass(frozen=True)
@@ -19,11 +30,19 @@ class Arguments:
         arrays: What the program takes, in order.
         restore: From arrays in the same order to the (args, kwargs) of the call.
         key: Makes a hashable that is equal for calls expected to trace alike.
+        leave: From the restored (args, kwargs) after a call, and what it returned, to
+            what the program hands out.
+        finish: From what was handed out to what the call returns. NNX's graph nodes
+            among the caller's arguments are brought to their state after the call.
+        peek: As `finish`, but the caller's graph nodes stay as they are.
     """
 
     arrays: list[Any]
     restore: Callable[[list[Any]], tuple[tuple[Any, ...], dict[str, Any]]]
     key: Callable[[], Hashable]
+    leave: Callable[[tuple[Any, ...], dict[str, Any], Any], Any]
+    finish: Callable[[Any], Any]
+    peek: Callable[[Any], Any]
 
 
 @dataclass(frozen=True)
@@ -32,33 +51,119 @@ class Program:
 
     Attributes:
         closed: The program, from the arrays of the arguments to those of the output.
-        restore: From the program's results to the function's output.
+        restore: From the program's results to what `Arguments.finish` takes.
     """
 
     closed: ClosedJaxpr
     restore: Callable[[list[Any]], Any]
 
 
-def read_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+@contextlib.contextmanager
+def read_arguments(
+    args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Iterator[Arguments]:
     """Split the arguments of a call.
 
     JAX arrays, abstract ones among them, are what a program takes; every other leaf
-    is passed on as it is: numbers, strings, callables, numpy arrays.
+    is passed on as it is: numbers, strings, callables, numpy arrays. Graph nodes of
+    NNX are split into their state, and merged anew in every trace.
+
+    Yields:
+        The arguments, of use inside the block only.
     """
-    leaves, tree = jax.tree.flatten((args, kwargs))
+    if not _has_nodes((args, kwargs)):
+        yield _arguments((args, kwargs), _PLAIN)
+        return
+    from theseus_track.capture import nnx_nodes  # noqa: PLC0415 - it imports flax.nnx
+
+    with nnx_nodes.split_nodes(args, kwargs) as nodes:
+        yield _arguments(nodes.pure, nodes)
+
+
+def advice(error: BaseException, fn: Callable[..., Any]) -> str:
+    """Say what to do about an error of a traced function; empty if we do not know."""
+    if not nnx_in_use():
+        return ""
+    from theseus_track.capture import nnx_nodes  # noqa: PLC0415 - it imports flax.nnx
+
+    return nnx_nodes.closed_over(error, fn)
+
+
+def copied(tree: Any) -> Any:
+    """Copy the arrays of a pytree, and NNX's graph nodes in it with theirs."""
+    if _has_nodes(tree):
+        from theseus_track.capture import nnx_names  # noqa: PLC0415 - as above
+
+        return nnx_names.copied(tree)
+    return jax.tree.map(lambda x: x.copy() if isinstance(x, jax.Array) else x, tree)
+
+
+def node_state(tree: Any) -> Any:
+    """Return what NNX's graph nodes in a pytree hold, as a pytree of arrays."""
+    if not _has_nodes(tree):
+        return ()
+    from theseus_track.capture import nnx_names  # noqa: PLC0415 - as above
+
+    return nnx_names.state_of(tree)
+
+
+class _Bridge(Protocol):
+    """How the arguments of a call become a pytree without graph nodes, and back."""
+
+    def merge(self, pure: Any) -> tuple[tuple[Any, ...], dict[str, Any]]: ...
+    def leave(self, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) -> Any: ...
+    def finish(self, left: Any) -> Any: ...
+    def peek(self, left: Any) -> Any: ...
+
+
+class _Plain:
+    """Arguments that are such a pytree already."""
+
+    def merge(self, pure: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        args, kwargs = pure
+        return args, kwargs
+
+    def leave(self, _args: tuple[Any, ...], _kwargs: dict[str, Any], out: Any) -> Any:
+        return out
+
+    def finish(self, left: Any) -> Any:
+        return left
+
+    peek = finish
+
+
+_PLAIN = _Plain()
+
+
+def _has_nodes(tree: Any) -> bool:
+    if not nnx_in_use():
+        return False
+    from theseus_track.capture import nnx_names  # noqa: PLC0415 - it imports flax.nnx
+
+    return bool(nnx_names.graph_nodes(tree))
+
+
+def _arguments(pure: Any, bridge: _Bridge) -> Arguments:
+    leaves, tree = jax.tree.flatten(pure)
     places = [i for i, leaf in enumerate(leaves) if _is_array(leaf)]
 
     def restore(arrays: list[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         merged = list(leaves)
         for place, array in zip(places, arrays, strict=True):
             merged[place] = array
-        new_args, new_kwargs = jax.tree.unflatten(tree, merged)
-        return new_args, new_kwargs
+        return bridge.merge(jax.tree.unflatten(tree, merged))
 
     def key() -> Hashable:
         return (tree, *map(_leaf_key, leaves))
 
-    return Arguments([leaves[place] for place in places], restore, key)
+    return Arguments(
+        arrays=[leaves[place] for place in places],
+        restore=restore,
+        key=key,
+        leave=bridge.leave,
+        finish=bridge.finish,
+        peek=bridge.peek,
+    )
 
 
 def trace(fn: Callable[..., Any], arguments: Arguments) -> Program:
@@ -67,7 +172,8 @@ def trace(fn: Callable[..., Any], arguments: Arguments) -> Program:
 
     def flat(*arrays: Any) -> list[Any]:
         args, kwargs = arguments.restore(list(arrays))
-        leaves, outputs["tree"] = jax.tree.flatten(fn(*args, **kwargs))
+        left = arguments.leave(args, kwargs, fn(*args, **kwargs))
+        leaves, outputs["tree"] = jax.tree.flatten(left)
         # Only what is no array may outlive the trace: the rest are tracers.
         outputs["rest"] = [None if _is_array(leaf) else leaf for leaf in leaves]
         outputs["places"] = [i for i, leaf in enumerate(leaves) if _is_array(leaf)]

@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import itertools
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,12 +10,30 @@ from types import MappingProxyType
 from typing import Any
 
 import jax
-from jax.extend.core import Jaxpr, JaxprEqn, Literal, Primitive, Var, primitives
+from jax.extend.core import Jaxpr, JaxprEqn, Literal, Primitive, primitives
 
 from theseus_track.capture.calls import INLINE, JIT, REMAT
 from theseus_track.capture.control import COND, SCAN, WHILE
+from theseus_track.capture.cut import (
+    Guarded,
+    cut,
+    guarded_taps,
+    tapped,
+    variables,
+    varying_of,
+)
 from theseus_track.capture.recent import Recent
-from theseus_track.capture.rule import Found, Keep, Kept, Rule, scope_of, sub_jaxprs
+from theseus_track.capture.rule import (
+    WHOLE,
+    Flags,
+    Found,
+    Keep,
+    Kept,
+    Rule,
+    scope_of,
+    sub_jaxprs,
+)
+from theseus_track.capture.shards import SHARD_MAP
 from theseus_track.capture.tap import MANUAL, tap_p
 from theseus_track.errors import UnsupportedProgram
 
@@ -35,21 +54,30 @@ RULES: Mapping[Primitive, Rule] = MappingProxyType(
 )
 
 
+def _rule(eqn: JaxprEqn) -> Rule | None:
+    # JAX 0.10 makes the primitive of `shard_map` public nowhere but in its equations.
+    if eqn.primitive.name == "shard_map":
+        return SHARD_MAP
+    return RULES.get(eqn.primitive)
+
+
 @dataclass(frozen=True)
 class _Step:
     """A stretch of a jaxpr: a run of ordinary equations, or one with kept taps.
 
     Attributes:
-        run: From the inputs to the results and the kept values.
+        run: From the inputs and the flags to the results and the kept values.
         inputs: Variables and literals that it reads.
         outputs: Variables that it defines and that are needed later.
         dead: Variables that nobody needs after it: freed, as eager JAX would.
+        count: How many values it keeps; so many flags it gets.
     """
 
-    run: Callable[[Sequence[Any]], tuple[list[Any], list[Kept]]]
+    run: Callable[[Sequence[Any], Flags], tuple[list[Any], list[Kept]]]
     inputs: Sequence[Any]
     outputs: Sequence[Any]
     dead: frozenset[Any]
+    count: int = 0
 
 
 class Reaper:
@@ -85,7 +113,12 @@ class Reaper:
         )
 
     def evaluate(
-        self, jaxpr: Jaxpr, consts: Sequence[Any], args: Sequence[Any], keep: Keep
+        self,
+        jaxpr: Jaxpr,
+        consts: Sequence[Any],
+        args: Sequence[Any],
+        keep: Keep,
+        flags: Flags,
     ) -> tuple[list[Any], list[Kept]]:
         """Evaluate a jaxpr with some of its taps as extra outputs.
 
@@ -93,7 +126,8 @@ class Reaper:
             jaxpr: The program.
             consts: Values of its constants.
             args: Values of its inputs.
-            keep: For each tap of `find(jaxpr)`: is its value wanted?
+            keep: For each tap of `find(jaxpr)`: how its value is wanted.
+            flags: For each wanted value: whether it may be computed; None: it may.
 
         Returns:
             The results, and the wanted values in program order.
@@ -109,7 +143,8 @@ class Reaper:
 
         everything: list[Kept] = []
         for step in steps:
-            outputs, kept = step.run([read(atom) for atom in step.inputs])
+            start, end = len(everything), len(everything) + step.count
+            outputs, kept = step.run([read(x) for x in step.inputs], flags[start:end])
             env.update(zip(step.outputs, outputs, strict=True))
             everything += kept
             for var in step.dead:
@@ -119,7 +154,7 @@ class Reaper:
     def _find_in(self, eqn: JaxprEqn) -> tuple[Found, ...]:
         if eqn.primitive is tap_p:
             return self._find_tap(eqn)
-        rule = RULES.get(eqn.primitive)
+        rule = _rule(eqn)
         if rule is not None:
             return rule.find(self, eqn)
         return tuple(
@@ -134,70 +169,83 @@ class Reaper:
             return ()
         avals: list[Any] = [atom.aval for atom in eqn.invars[width:]]
         leaves = tuple(jax.ShapeDtypeStruct(a.shape, a.dtype) for a in avals)
-        return (Found(tag, leaves, axes=tag.axes),)
+        return (Found(tag, leaves, tag.axes, vary=varying_of(eqn.invars[width:])),)
 
     def _plan(self, jaxpr: Jaxpr, keep: Keep) -> list[_Step]:
         """Cut a jaxpr into steps, and say which variables die after each."""
-        groups: list[tuple[list[JaxprEqn], Keep]] = []
-        start = 0
-        for eqn in jaxpr.eqns:
-            count = len(self._find_in(eqn))
-            own, start = keep[start : start + count], start + count
-            if any(own) or not groups or any(groups[-1][1]):
-                groups.append(([eqn], own))
+        counts = [len(self._find_in(eqn)) for eqn in jaxpr.eqns]
+        ends = list(itertools.accumulate(counts))
+        own = [keep[end - n : end] for n, end in zip(counts, ends, strict=True)]
+        guarded, elsewhere = guarded_taps(jaxpr, own)
+        groups: list[tuple[list[JaxprEqn], Keep, Guarded | None]] = []
+        for number, eqn in enumerate(jaxpr.eqns):
+            if number in elsewhere:
+                continue
+            if any(own[number]) or not groups or any(groups[-1][1]):
+                groups.append(([eqn], own[number], guarded.get(number)))
             else:
                 groups[-1][0].append(eqn)
-        needed = {atom for atom in jaxpr.outvars if isinstance(atom, Var)}
+        needed = set(variables(jaxpr.outvars))
         steps = []
-        for eqns, own in reversed(groups):
-            steps.append(self._step(jaxpr, eqns, own, frozenset(needed)))
-            needed |= {atom for atom in steps[-1].inputs if isinstance(atom, Var)}
+        for eqns, wants, guard in reversed(groups):
+            steps.append(self._step(jaxpr, eqns, wants, guard, frozenset(needed)))
+            needed |= set(variables(steps[-1].inputs))
         return steps[::-1]
 
     def _step(
-        self, jaxpr: Jaxpr, eqns: list[JaxprEqn], keep: Keep, later: frozenset[Any]
+        self,
+        jaxpr: Jaxpr,
+        eqns: list[JaxprEqn],
+        keep: Keep,
+        guard: Guarded | None,
+        later: frozenset[Any],
     ) -> _Step:
+        count = sum(map(len, keep))
+        if guard is not None:
+            (eqn,) = eqns
+            carriers = eqn.invars[: eqn.params["width"]]
+            inputs = [*carriers, *guard.inputs]
+            dead = frozenset(variables(inputs)) - later
+
+            def run_guarded(
+                args: Sequence[Any], flags: Flags
+            ) -> tuple[list[Any], list[Kept]]:
+                values = guard.run(args[len(carriers) :], flags)
+                return list(args[: len(carriers)]), [Kept(values, None)] * count
+
+            return _Step(run_guarded, inputs, eqn.outvars, dead, count)
         if any(keep):
             (eqn,) = eqns
             run = functools.partial(self._run_equation, eqn, keep)
-            dead = frozenset(_variables(eqn.invars)) - later
-            return _Step(run, eqn.invars, eqn.outvars, dead)
-        made = [var for eqn in eqns for var in eqn.outvars]
-        defined = set(made)
-        read = dict.fromkeys(
-            var for eqn in eqns for var in _variables(eqn.invars) if var not in defined
-        )
-        outputs = [var for var in made if var in later]
-        chunk = jaxpr.replace(
-            constvars=[],
-            invars=list(read),
-            outvars=outputs,
-            eqns=eqns,
-            debug_info=jaxpr.debug_info.with_unknown_names(),
-        )
+            dead = frozenset(variables(eqn.invars)) - later
+            return _Step(run, eqn.invars, eqn.outvars, dead, count)
+        outputs = [var for eqn in eqns for var in eqn.outvars if var in later]
+        chunk, read = cut(jaxpr, eqns, outputs)
 
-        def run_chunk(args: Sequence[Any]) -> tuple[list[Any], list[Kept]]:
+        def run_chunk(
+            args: Sequence[Any], _flags: Flags
+        ) -> tuple[list[Any], list[Kept]]:
             return list(jax.core.eval_jaxpr(chunk, [], *args)), []
 
-        return _Step(run_chunk, list(read), outputs, frozenset(read) - later)
+        return _Step(run_chunk, read, outputs, frozenset(read) - later)
 
     def _run_equation(
-        self, eqn: JaxprEqn, keep: Keep, args: Sequence[Any]
+        self, eqn: JaxprEqn, keep: Keep, args: Sequence[Any], flags: Flags
     ) -> tuple[list[Any], list[Kept]]:
         if eqn.primitive is tap_p:
             width = eqn.params["width"]
-            return list(args[:width]), [Kept(list(args[width:]), None)]
+            axes = varying_of(eqn.invars[width:])
+            values = Kept(tapped(args[width:], axes), None)
+            return list(args[:width]), [values] * len(flags)
         with contextlib.ExitStack() as around:
             # The settings under which the user's equation was traced, and the
             # names under which a profiler shows it.
             around.enter_context(eqn.ctx.manager)
             if scope := scope_of(eqn):
                 around.enter_context(jax.named_scope(scope))
-            return RULES[eqn.primitive].run(self, eqn, args, keep)
-
-
-def _variables(atoms: Sequence[Any]) -> list[Var]:
-    return [atom for atom in atoms if isinstance(atom, Var)]
+            rule = _rule(eqn)
+            assert rule is not None  # Else its taps are blocked, and not kept.
+            return rule.run(self, eqn, args, keep, flags)
 
 
 def reap(fn: Callable[..., Any]) -> Callable[..., tuple[Any, dict[str, Any]]]:
@@ -231,7 +279,11 @@ def reap(fn: Callable[..., Any]) -> Callable[..., tuple[Any, dict[str, Any]]]:
                 )
         leaves = jax.tree.leaves((args, kwargs))
         outputs, kept = reaper.evaluate(
-            closed.jaxpr, closed.consts, leaves, (True,) * len(found)
+            closed.jaxpr,
+            closed.consts,
+            leaves,
+            (WHOLE,) * len(found),
+            (None,) * len(found),
         )
         seen: Counter[str] = Counter()
         values = {}

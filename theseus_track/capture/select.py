@@ -1,10 +1,10 @@
 """Turning what a site's `select` returns into paths, or into one clear fault."""
 
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from theseus_track.capture.discover import Discovery
+from theseus_track.capture.discover import Discovery, Stacks
 from theseus_track.capture.paths import CALL, Path
 from theseus_track.capture.sites import Fault, Site, describe_target
 from theseus_track.errors import (
@@ -38,14 +38,15 @@ def choose(name: str, site: Site, discovery: Discovery) -> Choice:
         return Choice((), fault=_nothing(name, site, discovery))
     try:
         chosen = site.select(list(paths))
-        selected = _normalised(chosen, paths)
+        selected = _normalised(chosen, paths, discovery.stacks[name])
     except Exception as error:  # noqa: BLE001 - one site's fault must not stop the rest
         message = f"Site {name!r} selects no call: {one_line(error)}"
         text = "" if isinstance(error, BadInput) else trace_text(error)
         return Choice(paths, fault=Fault("select", message, text))
     for path in selected:
-        if blocker := discovery.blocked[name].get(path):
-            cls = discovery.calls[name][path].cls.rpartition(".")[2]
+        stacked = str(Path.parse(path).stacked)
+        if blocker := discovery.blocked[name].get(stacked):
+            cls = discovery.calls[name][stacked].cls.rpartition(".")[2]
             message = (
                 f"Site {name!r}: the call {path!r} ({cls}) sits inside {blocker}, "
                 "which can hand no value out; select another call."
@@ -68,7 +69,9 @@ def trace_text(error: BaseException) -> str:
     return "".join(traceback.format_exception(error))
 
 
-def _normalised(chosen: object, paths: tuple[str, ...]) -> tuple[str, ...]:
+def _normalised(
+    chosen: object, paths: tuple[str, ...], stacks: Mapping[str, Stacks]
+) -> tuple[str, ...]:
     hint = "select must return one of the paths it is given, or several of them"
     if not isinstance(chosen, Iterable):
         raise BadInput(f"{hint}, not {chosen!r}.")
@@ -78,17 +81,35 @@ def _normalised(chosen: object, paths: tuple[str, ...]) -> tuple[str, ...]:
     for item in items:
         if not isinstance(item, str):
             raise BadInput(f"{hint}; {item!r} is no path.")
-    return tuple(dict.fromkeys(_known(item, paths) for item in items))
+    return tuple(dict.fromkeys(_known(item, paths, stacks) for item in items))
 
 
-def _known(text: str, paths: tuple[str, ...]) -> str:
+def _known(text: str, paths: tuple[str, ...], stacks: Mapping[str, Stacks]) -> str:
     try:
-        path = str(Path.parse(text))
+        path = Path.parse(text)
     except BadInput:
-        path = text
-    if path not in paths:
+        raise BadInput(describe_unknown("path", text, paths)) from None
+    stacked = str(path.stacked)
+    if stacked not in paths:
         raise BadInput(describe_unknown("path", text, paths))
-    return path
+    lengths = {depth: length for depth, length in stacks[stacked] if depth is not None}
+    for depth, layers in enumerate(path.layers, start=1):
+        if layers is None:
+            continue
+        name = "/".join(path.names[:depth])
+        if depth not in lengths:
+            stacked_names = ["/".join(path.names[:each]) for each in sorted(lengths)]
+            raise BadInput(
+                f"{text!r} asks for layers of {name!r}, which is no scanned stack; "
+                f"around this call there are: {', '.join(stacked_names) or 'none'}."
+            )
+        last = layers if isinstance(layers, int) else layers.stop - 1
+        if last >= lengths[depth]:
+            raise BadInput(
+                f"{text!r} asks for layer {last}, but {name!r} has {lengths[depth]} "
+                f"layers, 0 to {lengths[depth] - 1}."
+            )
+    return str(path)
 
 
 def _nothing(name: str, site: Site, discovery: Discovery) -> Fault:

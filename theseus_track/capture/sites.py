@@ -31,7 +31,9 @@ class Site:
     Attributes:
         target: A module class, a tuple of classes, or a predicate on the module.
         select: Called once per trace with the paths of the target's calls, in
-            program order; returns one path or several.
+            program order; returns one path or several. Calls in a scanned stack are
+            one path, "blocks/attn"; "blocks[3]/attn" and "blocks[2:5]/attn" may be
+            returned instead, to look at these layers only.
         analyze: Called while tracing, at each selected call, with an isolated view
             of the layer and the inputs of the call. Returns a pytree of arrays and
             numbers. What it does to the layer stays in the view.
@@ -70,6 +72,9 @@ class Call:
         inputs: Arguments by parameter name; arrays as shapes, other leaves as None.
             Shapes are those inside the loop, without the axes.
         output: What it returns, in the same way.
+        layers: Where the call is part of a scanned stack, the path of all its layers
+            as a slice: "blocks[0:12]/attn" beside `path` "blocks/attn". An index or
+            a part of the slice in its place selects those layers only. Else None.
     """
 
     path: str
@@ -78,6 +83,7 @@ class Call:
     axes: tuple[str, ...]
     inputs: Mapping[str, Any]
     output: Any
+    layers: str | None = None
 
 
 @dataclass(frozen=True)
@@ -112,7 +118,7 @@ class SiteCapture:
         axes: By path, the names of the leading axes of the values.
         valid: By path, whether the call was reached; only for calls inside `cond`
             and while loops. A value that was not reached is zero.
-        paths: Paths of all of the target's calls.
+        paths: Paths of all of the target's calls, those of a stack once.
         selected: Paths that `select` chose.
         single: Whether `select` returned one path as a text, not several.
         fault: Why there are no values; None if there are.

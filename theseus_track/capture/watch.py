@@ -3,16 +3,23 @@
 import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 
-from theseus_track.capture.jitted import is_jitted, rejit
+from theseus_track.capture.jitted import is_jitted, lowered, rejit
 from theseus_track.capture.prepare import Plan, Prepared
-from theseus_track.capture.program import Arguments, Program, read_arguments, trace
+from theseus_track.capture.program import (
+    Arguments,
+    Program,
+    advice,
+    read_arguments,
+    trace,
+)
 from theseus_track.capture.recent import Recent
+from theseus_track.capture.replicate import find_mesh, replicated
 from theseus_track.capture.select import one_line, trace_text
 from theseus_track.capture.sites import Call, Captures, Fault, Site, SiteCapture
 from theseus_track.errors import BadInput, UnsupportedProgram
@@ -45,23 +52,28 @@ def watch(
     *,
     finish: Finish | None = None,
     strict: bool = False,
+    mesh: jax.sharding.Mesh | None = None,
 ) -> "Watched":
     """Make a function also return what sites ask about the calls inside it.
 
     Args:
-        fn: A function or a `jax.jit` object. A jitted one stays jitted: compiled
-            once per shape, static arguments, donation and shardings kept. A plain
-            one is traced at every call and evaluated; it may be jitted around, and
-            should be if it is called often. Differentiate inside it, not around the
-            returned function: a custom derivative with a selected call inside is
-            evaluated by then, and its rule is lost.
+        fn: A function, a `jax.jit` or an `nnx.jit` object. A jitted one stays jitted:
+            compiled once per shape, static arguments, donation and shardings kept. A
+            plain one is traced at every call and evaluated; it may be jitted around,
+            and should be if it is called often. Differentiate inside it, not around
+            the returned function: a custom derivative with a selected call inside is
+            evaluated by then, and its rule is lost. Modules, metrics and other graph
+            nodes of NNX among the arguments are updated as `nnx.jit` would do it.
         sites: What is asked for, by name.
         finish: Applied to the captures inside the traced program.
         strict: Raise the first fault. Otherwise a fault costs its site's values.
+        mesh: What the values are replicated on where neither the arguments nor the
+            context tell a mesh.
 
     Returns:
         A function with the signature of `fn` that returns `fn`'s output and the
-        captures, or what `finish` made of them.
+        captures, or what `finish` made of them. On a mesh these are whole on every
+        device, however the function's own arguments and output are placed.
 
     Example:
         >>> import flax.linen as nn, jax, jax.numpy as jnp
@@ -78,7 +90,7 @@ def watch(
         >>> captures["total"].values
         {'': Array(3., dtype=float32)}
     """
-    return Watched(fn, sites, finish=finish, strict=strict)
+    return Watched(fn, sites, finish=finish, strict=strict, mesh=mesh)
 
 
 class Watched:
@@ -94,6 +106,7 @@ class Watched:
         *,
         finish: Finish | None,
         strict: bool,
+        mesh: jax.sharding.Mesh | None,
     ) -> None:
         if not callable(fn):
             raise BadInput(f"Only a function can be watched, not {fn!r}.")
@@ -103,6 +116,7 @@ class Watched:
         self._sites = dict(sites)
         self._finish = finish or _unchanged
         self._strict = strict
+        self._mesh = mesh
         self._plans = Recent[Plan](64)
         # In the trace of our own `jax.jit` the user's jitted function is a call like
         # any other, and JAX keeps our compiled functions as it keeps the user's.
@@ -119,17 +133,16 @@ class Watched:
         Only arrays of a plain function's output are part of what is lowered.
         """
         if is_jitted(self.__wrapped__):
-            jitted: Any = self._call
-            lowered: jax.stages.Lowered = jitted.lower(*args, **kwargs)
-            return lowered
-        arguments = read_arguments(args, kwargs)
+            return lowered(self._call, args, kwargs)
 
         def flat(*arrays: Any) -> list[Any]:
             inner_args, inner_kwargs = arguments.restore(list(arrays))
-            leaves = jax.tree.leaves(self._watch(*inner_args, **inner_kwargs))
+            out = self._watch(*inner_args, **inner_kwargs)
+            leaves = jax.tree.leaves(arguments.leave(inner_args, inner_kwargs, out))
             return [leaf for leaf in leaves if isinstance(leaf, jax.Array)]
 
-        return jax.jit(flat).lower(*arguments.arrays)
+        with read_arguments(args, kwargs) as arguments:
+            return jax.jit(flat).lower(*arguments.arrays)
 
     def trace_abstract(self, *args: Any, **kwargs: Any) -> WatchTrace:
         """Say what a call would return, from shapes alone; nothing is computed.
@@ -138,33 +151,43 @@ class Watched:
             *args: Arguments; arrays may be `jax.ShapeDtypeStruct`.
             **kwargs: Keyword arguments.
         """
-        arguments = read_arguments(args, kwargs)
-        try:
-            prepared = self._prepare(arguments)
-        except _StrictFault as fault:
-            raise fault.error from None
-        except Exception as error:  # noqa: BLE001 - as in _watch
-            program = trace(self.__wrapped__, arguments)
-            captures = self._nothing(error)
-            return _abstract(program, captures, {name: {} for name in self._sites})
-        return _abstract(
-            prepared.program, prepared.abstract(), prepared.discovery.calls
-        )
+        with read_arguments(args, kwargs) as arguments:
+            try:
+                prepared = self._prepare(arguments)
+            except _StrictFault as fault:
+                raise fault.error from None
+            except Exception as error:  # noqa: BLE001 - as in _watch
+                captures = self._nothing(error)
+                with self._advising():
+                    program = trace(self.__wrapped__, arguments)
+                calls: dict[str, dict[str, Call]] = {name: {} for name in self._sites}
+            else:
+                captures, program = prepared.abstract(), prepared.program
+                calls = dict(prepared.discovery.calls)
+            return WatchTrace(
+                out=arguments.peek(_shapes(program)),
+                captures=captures,
+                calls=calls,
+                faults=captures.faults,
+            )
 
     def _watch(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """Trace the function with its analyses, and evaluate it."""
         try:
-            arguments = read_arguments(args, kwargs)
-            prepared = self._prepare(arguments)
-            results, kept = prepared.evaluate(arguments.arrays)
+            with read_arguments(args, kwargs) as arguments:
+                prepared = self._prepare(arguments)
+                results, kept = prepared.evaluate(arguments.arrays)
+                output = arguments.finish(prepared.program.restore(results))
         except _StrictFault as fault:
             raise fault.error from None
         except Exception as error:  # noqa: BLE001 - no fault of ours may stop the user's code
             # Should the error be the function's own, then it is raised here.
-            output = self.__wrapped__(*args, **kwargs)
+            with self._advising():
+                output = self.__wrapped__(*args, **kwargs)
             return output, self._finish(self._nothing(error))
-        captures = prepared.captures(kept)
-        return prepared.program.restore(results), self._finish(captures)
+        finished = self._finish(prepared.captures(kept))
+        mesh = find_mesh(arguments.arrays) or self._mesh
+        return output, replicated(finished, mesh)
 
     def _prepare(self, arguments: Arguments) -> Prepared:
         plan = self._plans.get(arguments.key(), lambda: Plan(self._sites))
@@ -174,13 +197,23 @@ class Watched:
                 raise _StrictFault(site.fault.exception())
         return prepared
 
+    @contextlib.contextmanager
+    def _advising(self) -> Iterator[None]:
+        """Add what we know of an error to it."""
+        try:
+            yield
+        except Exception as error:
+            if text := advice(error, self.__wrapped__):
+                error.add_note(text)
+            raise
+
     def _nothing(self, error: Exception) -> Captures:
         """Make the captures of a function that could not be watched."""
         sites = {}
         for name in self._sites:
             message = (
                 f"Site {name!r}: the function cannot be watched and ran without "
-                f"analyses: {one_line(error)}"
+                f"analyses: {advice(error, self.__wrapped__) or one_line(error)}"
             )
             fault = Fault("trace", message, trace_text(error), UnsupportedProgram)
             if self._strict:
@@ -201,14 +234,8 @@ def _unchanged(captures: Captures) -> Captures:
     return captures
 
 
-def _abstract(
-    program: Program, captures: Captures, calls: Mapping[str, Mapping[str, Call]]
-) -> WatchTrace:
+def _shapes(program: Program) -> Any:
+    """Return what a program's results are, from shapes alone."""
     avals: list[Any] = list(program.closed.out_avals)
     shapes = [jax.ShapeDtypeStruct(aval.shape, aval.dtype) for aval in avals]
-    return WatchTrace(
-        out=program.restore(shapes),
-        captures=captures,
-        calls=calls,
-        faults=captures.faults,
-    )
+    return program.restore(shapes)
