@@ -2,9 +2,22 @@
 
 import os
 
+import pytest
+
 # JAX reads these when its backend starts, also in the processes that tests start.
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
 
 for name in ("THESEUS_INDEX", "THESEUS_ROOT", "THESEUS_TRACK"):
     os.environ.pop(name, None)
+
+
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Leave the soak tests out unless they are asked for by their mark."""
+    if "soak" in config.option.markexpr:
+        return
+    left_out = [item for item in items if item.get_closest_marker("soak")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]

@@ -8,7 +8,8 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from theseus_track.analysis import AnalysisBase, instrument
+    from theseus_track.analysis.base import AnalysisBase
+    from theseus_track.analysis.instrument import instrument
     from theseus_track.jobs import Trainer
     from theseus_track.run import open_run
     from theseus_track.store import Store, compare

@@ -12,6 +12,7 @@ __all__ = [
     "BadInput",
     "CaptureError",
     "CheckpointError",
+    "CheckpointMismatch",
     "DeliveryError",
     "LedgerError",
     "NotFound",
@@ -76,6 +77,18 @@ class PayloadPending(LedgerError):
 
 class CheckpointError(TheseusError, OSError):
     """A checkpoint cannot be written or read where it was asked for."""
+
+
+class CheckpointMismatch(CheckpointError):
+    """A checkpoint does not fit the model; the message is a table of its leaves.
+
+    Attributes:
+        differences: The leaves, as `theseus_track.checkpoints.Difference`.
+    """
+
+    def __init__(self, message: str, differences: tuple[object, ...]) -> None:
+        super().__init__(message)
+        self.differences = differences
 
 
 class DeliveryError(TheseusError):

@@ -3,6 +3,7 @@
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 
@@ -13,4 +14,11 @@ def assert_same(actual, expected):
     for left, right in zip(
         jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True
     ):
-        np.testing.assert_array_equal(np.asarray(left), np.asarray(right))
+        np.testing.assert_array_equal(_array(left), _array(right))
+
+
+def _array(leaf):
+    """Return a leaf as numpy; the bits of a PRNG key."""
+    if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        leaf = jax.random.key_data(leaf)
+    return np.asarray(leaf)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.capture.same import assert_same
 from tests.capture.twins import LAYERS, SCANNED, WIDTH, Attn, batch, transformed
 from theseus_track.capture import Path, Site, discover, watch
+from theseus_track.capture.primitives import read_scan
 from theseus_track.errors import AnalysisFault, BadInput
 
 STACK = f"blocks[0:{LAYERS}]/block/attn"
@@ -351,7 +352,7 @@ def test_one_layer_is_returned_without_those_beside_it():
     (before,) = (eqn for eqn in plain.jaxpr.eqns if eqn.primitive.name == "scan")
 
     def stacked_outputs(eqn):
-        return len(eqn.outvars) - eqn.params["num_carry"]
+        return len(eqn.outvars) - read_scan(eqn).carry
 
     assert stacked_outputs(scan) == stacked_outputs(before)
 

@@ -50,12 +50,12 @@ def run(fn, *, count=3):
     return outputs, state_of(*nodes), nnx.graphdef(nodes)
 
 
-def assert_close(actual, wanted):
+def assert_close(actual, wanted, *, rtol=1e-6):
     """Compare counts and keys exactly, floats up to a fusion that has changed."""
 
     def close(one, two):
         exact = np.issubdtype(two.dtype, np.integer)
-        np.testing.assert_allclose(one, two, rtol=0 if exact else 1e-6, atol=1e-6)
+        np.testing.assert_allclose(one, two, rtol=0 if exact else rtol, atol=1e-6)
 
     jax.tree.map(close, actual, wanted)
 
@@ -81,7 +81,9 @@ def test_three_plain_steps_are_those_of_the_plain_function():
     outputs, state, graphdef = run(watch(step, SITES, strict=True))
     plain, plain_state, plain_graphdef = run(step)
 
-    assert_close([out for out, _ in outputs], plain)
+    # Exact from JAX 0.10.2 on. Before, one fusion differs, and a batch norm over three
+    # rows magnifies that: `nnx.jit(step)` and `step` differ by 4e-5 in all releases.
+    assert_close([out for out, _ in outputs], plain, rtol=1e-4)
     assert_close(state, plain_state)
     assert graphdef == plain_graphdef
 

@@ -210,6 +210,21 @@ def test_shardings_are_kept_and_equal_one_device():
     np.testing.assert_array_equal(captures["first"].values["blocks_0/attn"], x[0])
 
 
+def test_compiler_options_are_kept():
+    model, variables = plain()
+
+    def watched(**options):
+        step = jax.jit(model.apply, compiler_options=options)
+        return watch(step, {"first": FIRST}, strict=True)
+
+    out, captures = watched(xla_cpu_enable_fast_math=False)(variables, batch())
+
+    np.testing.assert_allclose(out, model.apply(variables, batch()), rtol=1e-5)
+    assert list(captures["first"].values) == ["blocks_0/attn"]
+    with pytest.raises(jax.errors.JaxRuntimeError, match="xla_no_such_option"):
+        watched(xla_no_such_option=True)(variables, batch())
+
+
 def test_an_inlined_jit_still_works():
     model, variables = plain()
     step = jax.jit(model.apply, inline=True)

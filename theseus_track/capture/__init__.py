@@ -6,9 +6,13 @@ its output. One forward pass, no host callback, no change to the function, its R
 streams or its state. This layer knows nothing of analyses, runs or files.
 """
 
+from theseus_track.capture import rules
 from theseus_track.capture.discover import discover
 from theseus_track.capture.edit import edit
+from theseus_track.capture.gradients import grad_at
 from theseus_track.capture.inputs import Inputs
+from theseus_track.capture.isolate import isolate
+from theseus_track.capture.isolated import Isolated, load
 from theseus_track.capture.paths import Path
 from theseus_track.capture.reap import reap
 from theseus_track.capture.sites import (
@@ -19,6 +23,7 @@ from theseus_track.capture.sites import (
     SiteCapture,
     Target,
 )
+from theseus_track.capture.sweep import patches, sweep
 from theseus_track.capture.tap import tap
 from theseus_track.capture.watch import Watched, WatchTrace, watch
 
@@ -27,6 +32,7 @@ __all__ = [
     "Captures",
     "Fault",
     "Inputs",
+    "Isolated",
     "Path",
     "Site",
     "SiteCapture",
@@ -35,7 +41,13 @@ __all__ = [
     "Watched",
     "discover",
     "edit",
+    "grad_at",
+    "isolate",
+    "load",
+    "patches",
     "reap",
+    "rules",
+    "sweep",
     "tap",
     "watch",
 ]

@@ -65,7 +65,7 @@ class Analyst:
                 leaves, tree = _arrays(value)
             except Exception as error:  # noqa: BLE001 - one site must not stop the rest
                 message = (
-                    f"Site {name!r} failed at {str(call.path)!r} ({call.cls}): "
+                    f"{name!r} failed at {str(call.path)!r} ({call.cls}): "
                     f"{one_line(error)}"
                 )
                 fault = Fault("analyze", message, trace_text(error))

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax.extend.core import JaxprEqn
 
 from theseus_track.capture.paths import Layers
+from theseus_track.capture.primitives import read_cond, read_scan, read_while
 from theseus_track.capture.rule import (
     Evaluator,
     Flags,
@@ -18,7 +19,6 @@ from theseus_track.capture.rule import (
     Loop,
     Rule,
     Want,
-    opened,
 )
 from theseus_track.capture.vary import vary
 
@@ -26,7 +26,8 @@ __all__ = ["COND", "SCAN", "WHILE"]
 
 
 def _find_scan(evaluator: Evaluator, eqn: JaxprEqn) -> tuple[Found, ...]:
-    length = eqn.params["length"]
+    scan = read_scan(eqn)
+    length = scan.length
     return tuple(
         replace(
             found,
@@ -43,16 +44,16 @@ def _find_scan(evaluator: Evaluator, eqn: JaxprEqn) -> tuple[Found, ...]:
                 None if found.valid_shape is None else (length, *found.valid_shape)
             ),
         )
-        for found in evaluator.find(opened(eqn.params["jaxpr"])[0])
+        for found in evaluator.find(scan.body[0])
     )
 
 
 def _run_scan(
     evaluator: Evaluator, eqn: JaxprEqn, args: Sequence[Any], keep: Keep, flags: Flags
 ) -> tuple[list[Any], list[Kept]]:
-    params = eqn.params
-    jaxpr, consts = opened(params["jaxpr"])
-    width, first = params["num_carry"], params["num_consts"]
+    scan = read_scan(eqn)
+    jaxpr, consts = scan.body
+    width, first = scan.carry, scan.consts
     fixed, init, rows = args[:first], args[first : first + width], args[first + width :]
 
     wanted = _wanted(evaluator.find(jaxpr), keep)
@@ -83,14 +84,14 @@ def _run_scan(
         for (found, want), one in zip(wanted, some, strict=True)
         if one
     ]
-    numbers = jnp.arange(params["length"], dtype=jnp.int32) if any(some) else None
+    numbers = jnp.arange(scan.length, dtype=jnp.int32) if any(some) else None
     (carry, held), (results, stacked) = jax.lax.scan(
         body,
         (list(init), rooms),
         (numbers, list(rows)),
-        length=params["length"],
-        reverse=params["reverse"],
-        unroll=params["unroll"],
+        length=scan.length,
+        reverse=scan.reverse,
+        unroll=scan.unroll,
     )
     taken, whole = iter(held), iter(stacked)
     return [*carry, *results], [next(taken if one else whole) for one in some]
@@ -131,8 +132,9 @@ def _stored(room: Kept, value: Kept, layers: Layers, number: Any) -> Kept:
 
 
 def _find_while(evaluator: Evaluator, eqn: JaxprEqn) -> tuple[Found, ...]:
-    condition = evaluator.find(opened(eqn.params["cond_jaxpr"])[0])
-    body = evaluator.find(opened(eqn.params["body_jaxpr"])[0])
+    loop = read_while(eqn)
+    condition = evaluator.find(loop.condition[0])
+    body = evaluator.find(loop.body[0])
     return (
         *(
             replace(found, blocked=found.blocked or "the condition of a while loop")
@@ -145,12 +147,12 @@ def _find_while(evaluator: Evaluator, eqn: JaxprEqn) -> tuple[Found, ...]:
 def _run_while(
     evaluator: Evaluator, eqn: JaxprEqn, args: Sequence[Any], keep: Keep, flags: Flags
 ) -> tuple[list[Any], list[Kept]]:
-    params = eqn.params
-    condition, condition_consts = opened(params["cond_jaxpr"])
-    body, body_consts = opened(params["body_jaxpr"])
-    first, second = params["cond_nconsts"], params["body_nconsts"]
+    loop = read_while(eqn)
+    condition, condition_consts = loop.condition
+    body, body_consts = loop.body
+    first, second = loop.condition_consts, loop.body_consts
     fixed, rest = args[:first], args[first:]
-    loop, init = rest[:second], rest[second:]
+    own, init = rest[:second], rest[second:]
     # Taps of the condition come first and are never kept: they are blocked.
     skipped = len(evaluator.find(condition))
     nothing, inside = keep[:skipped], keep[skipped:]
@@ -161,7 +163,7 @@ def _run_while(
 
     def once(state: tuple[list[Any], list[Kept]]) -> tuple[list[Any], list[Kept]]:
         carry, before = state
-        inner = [*loop, *carry]
+        inner = [*own, *carry]
         outputs, kept = evaluator.evaluate(body, body_consts, inner, inside, flags)
         return outputs, [_newest(*pair) for pair in zip(before, kept, strict=True)]
 
@@ -210,8 +212,8 @@ def _blank(found: Found, *, rows: tuple[int, ...] = ()) -> Kept:
 def _find_cond(evaluator: Evaluator, eqn: JaxprEqn) -> tuple[Found, ...]:
     return tuple(
         replace(found, valid_shape=found.valid_shape or ())
-        for branch in eqn.params["branches"]
-        for found in evaluator.find(opened(branch)[0])
+        for jaxpr, _ in read_cond(eqn).branches
+        for found in evaluator.find(jaxpr)
     )
 
 
@@ -219,15 +221,15 @@ def _run_cond(
     evaluator: Evaluator, eqn: JaxprEqn, args: Sequence[Any], keep: Keep, flags: Flags
 ) -> tuple[list[Any], list[Kept]]:
     index, *operands = args
-    branches = eqn.params["branches"]
-    counts = [len(evaluator.find(opened(branch)[0])) for branch in branches]
+    branches = read_cond(eqn).branches
+    counts = [len(evaluator.find(jaxpr)) for jaxpr, _ in branches]
     blanks = [
         found.taken(want.layers)
         for found, want in _wanted(_find_cond(evaluator, eqn), keep)
     ]
 
     def rebuilt(number: int) -> Callable[..., tuple[list[Any], list[Kept]]]:
-        jaxpr, consts = opened(branches[number])
+        jaxpr, consts = branches[number]
         start = sum(counts[:number])
         own = keep[start : start + counts[number]]
         before = sum(map(len, keep[:start]))

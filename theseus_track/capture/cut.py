@@ -10,10 +10,11 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import Jaxpr, JaxprEqn, Var
 
+from theseus_track.capture.primitives import varying
 from theseus_track.capture.replicate import settled
 from theseus_track.capture.rule import Flags, Keep
 from theseus_track.capture.tap import tap_p
-from theseus_track.capture.vary import vary, varying
+from theseus_track.capture.vary import vary
 
 __all__ = ["Guarded", "cut", "guarded_taps", "tapped", "variables", "varying_of"]
 

@@ -9,12 +9,14 @@ import jax
 import numpy as np
 
 from theseus_track.capture.discover import Discoverer, Query
+from theseus_track.capture.inputs import bind, spread
 from theseus_track.capture.jitted import is_jitted, traced_jaxpr
 from theseus_track.capture.observer import LiveCall
 from theseus_track.capture.paths import Path
 from theseus_track.capture.private import private_trace
 from theseus_track.capture.program import Arguments, read_arguments
 from theseus_track.capture.recent import Recent
+from theseus_track.capture.rules import Change
 from theseus_track.errors import BadInput, UnreachedCall, describe_unknown
 
 __all__ = ["edit"]
@@ -28,7 +30,8 @@ def edit(fn: Callable[..., Any], rules: Mapping[str, Rule]) -> Callable[..., Any
     Args:
         fn: A function or a `jax.jit` object.
         rules: By path, a function of (layer, inputs, output) that returns what the
-            call returns instead, of the same structure, shapes and dtypes. The
+            call returns instead, of the same structure, shapes and dtypes; or one of
+            the ready ones in `rules`, which can also change an input. The
             layer is an isolated view, as in `watch`; all calls of a loop or `vmap`
             are one path, and all are edited.
 
@@ -119,7 +122,7 @@ class _Editing:
 
 
 class _Editor:
-    """Replaces outputs while tracing, or while running eagerly."""
+    """Replaces outputs and inputs while tracing, or while running eagerly."""
 
     needs_view = True
 
@@ -131,23 +134,50 @@ class _Editor:
         """Tell whether some rule is for a call at this place."""
         return path in self._places
 
+    def given(
+        self,
+        module: Any,
+        path: Path,
+        turn: int,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return what the rule makes of the arguments, if it is for one of them."""
+        rule = self._rule(path, turn)
+        if not _on_input(rule):
+            return args, kwargs
+        method = getattr(type(module), path.method)
+        arguments = bind(method, args, kwargs)
+        new = rule.given(arguments)
+        for name, value in arguments.items():
+            _check(f"{name!r} of {str(path)!r}", type(module), new[name], value)
+        return spread(method, new)
+
+    def _rule(self, path: Path, turn: int) -> Any:
+        return self._rules.get((path, None)) or self._rules.get((path, turn))
+
     def returned(self, call: LiveCall, output: Any) -> Any:
         """Return what the rule makes of the output."""
-        rule = self._rules.get((call.path, None)) or self._rules.get(
-            (call.path, call.turn)
-        )
-        if rule is None:
+        rule = self._rule(call.path, call.turn)
+        if rule is None or _on_input(rule):
             return output
         assert call.view is not None  # needs_view
         inputs = call.inputs(output)
         new = call.view.run(lambda layer: rule(layer, inputs, output))
-        if _shapes(new) != _shapes(output):
-            raise BadInput(
-                f"The edit of {str(call.path)!r} ({call.cls}) returned {_told(new)}, "
-                f"but the call returns {_told(output)}; return the same structure, "
-                "shapes and dtypes."
-            )
+        _check(repr(str(call.path)), type(call.module), new, output)
         return new
+
+
+def _on_input(rule: Any) -> bool:
+    return isinstance(rule, Change) and rule.name is not None
+
+
+def _check(place: str, cls: type, new: Any, old: Any) -> None:
+    if _shapes(new) != _shapes(old):
+        raise BadInput(
+            f"The edit of {place} ({cls.__name__}) returned {_told(new)}, but what is "
+            f"there is {_told(old)}; return the same structure, shapes and dtypes."
+        )
 
 
 def _shapes(value: Any) -> Any:

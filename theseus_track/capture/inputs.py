@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-__all__ = ["Inputs", "bind", "frozen"]
+__all__ = ["Inputs", "bind", "frozen", "spread"]
 
 
 class Inputs(Mapping[str, Any]):
@@ -93,6 +93,15 @@ def bind(
     bound = inspect.signature(method).bind(None, *args, **kwargs)
     bound.apply_defaults()
     return dict(list(bound.arguments.items())[1:])
+
+
+def spread(
+    method: Callable[..., Any], arguments: Mapping[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Turn named arguments back into those of a call, without `self`."""
+    bound = inspect.signature(method).bind_partial(None)
+    bound.arguments.update(arguments)
+    return bound.args[1:], bound.kwargs
 
 
 def frozen(value: Any) -> Any:

@@ -10,7 +10,7 @@ from jax.experimental.layout import Format
 from theseus_track.capture.frameworks import nnx_in_use
 from theseus_track.errors import UnsupportedProgram
 
-__all__ = ["is_jitted", "lowered", "placement", "rejit", "traced_jaxpr"]
+__all__ = ["is_jitted", "lowered", "nested", "placement", "rejit", "traced_jaxpr"]
 
 # The protocol `jax.stages.Wrapped` also fits other libraries' wrappers.
 _JITTED = type(jax.jit(lambda: None))
@@ -64,6 +64,23 @@ def rejit(fn: Any, other: Callable[..., tuple[Any, Any]]) -> Any:
     both.__name__ = both.__qualname__ = getattr(fn, "__name__", "watched")
     both.__wrapped__ = fn  # type: ignore[attr-defined]
     return jit(both, **options)
+
+
+def nested(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what is called in place of a function inside another jitted one.
+
+    That is the function itself, but for the compiler options of a `jax.jit` object:
+    JAX takes them from the outermost one only.
+    """
+    if not isinstance(fn, _JITTED):
+        return fn
+    _, options = _jax_options(fn)
+    if not options.pop("compiler_options"):
+        return fn
+    # The outer function, which has the same ones, places what goes in and out.
+    options.pop("in_shardings", None)
+    options.pop("out_shardings", None)
+    return jax.jit(fn.__wrapped__, **options)  # type: ignore[attr-defined]
 
 
 def placement(sharding: object, layout: Any = None) -> Any:

@@ -11,7 +11,7 @@ import flax.linen as nn
 import jax
 
 from theseus_track.capture.inputs import bind, frozen
-from theseus_track.capture.observer import LiveCall, Observer
+from theseus_track.capture.observer import Changer, LiveCall, Observer
 from theseus_track.capture.paths import Path
 from theseus_track.capture.quiet import QUIET
 
@@ -50,6 +50,8 @@ def intercept(observer: Observer, passed: Callable[[], None]) -> Iterator[None]:
             output = proceed(*args, **kwargs)
             passed()
             return output
+        if isinstance(observer, Changer):
+            args, kwargs = observer.given(module, path, turns[path], args, kwargs)
         # Both as they are at the entry: the module may change either.
         view = View(module) if observer.needs_view else None
         given = frozen((args, kwargs))
@@ -129,6 +131,11 @@ class View:
         self._states: list[_State] = []
         self._layers: dict[int, nn.Module] = {}
         self._layer = self._isolated(module)
+
+    @property
+    def entry(self) -> nn.Module:
+        """The module as it was when this was made; to be read, not called."""
+        return self._layer
 
     def run(self, function: Callable[[Any], Any]) -> Any:
         """Call a function with the layer; no observer sees what it does."""

@@ -19,7 +19,7 @@ from theseus_track.capture.nnx_names import (
     names_of,
     unname,
 )
-from theseus_track.capture.observer import LiveCall, Observer
+from theseus_track.capture.observer import Changer, LiveCall, Observer
 from theseus_track.capture.paths import CALL, Path
 from theseus_track.capture.quiet import QUIET
 
@@ -87,6 +87,10 @@ class _Interceptor:
             output = proceed(*args, **kwargs)
             self._passed()
             return output
+        if isinstance(self._observer, Changer):
+            args, kwargs = self._observer.given(
+                module, path, self._turns[path], args, kwargs
+            )
         # Both as they are at the entry: the module may change either.
         view = View(module) if self._observer.needs_view else None
         given = _copied((args, kwargs))
@@ -286,6 +290,12 @@ class View:
 
     def __init__(self, module: nnx.Module) -> None:
         self._entry = clone(module)
+
+    @property
+    def entry(self) -> nnx.Module:
+        """The module as it was when this was made; to be read, not called."""
+        module: nnx.Module = self._entry
+        return module
 
     def run(self, function: Callable[[Any], Any]) -> Any:
         """Call a function with the layer; no observer sees what it does."""

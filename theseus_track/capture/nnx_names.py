@@ -76,8 +76,9 @@ def clone(tree: Any) -> Any:
 
 def copied(tree: Any) -> Any:
     """Copy graph nodes with their arrays, and the other arrays of a pytree."""
-    nodes = graph_nodes(tree)
-    fresh = iter(nnx.clone(nodes, arrays=True, graph=True) if nodes else ())
+    graphdef, state = nnx.split(graph_nodes(tree), graph=True)
+    copies: list[Any] = nnx.merge(graphdef, jax.tree.map(_copy, state))
+    fresh = iter(copies)
     return jax.tree.map(
         lambda leaf: next(fresh) if is_node(leaf) else _copy(leaf),
         tree,
@@ -91,7 +92,7 @@ def _copy(leaf: Any) -> Any:
 
 def state_of(tree: Any) -> Any:
     """Return what the graph nodes in a pytree hold, as a pytree of arrays."""
-    return nnx.as_pure(nnx.state(graph_nodes(tree), graph=True))
+    return nnx.to_pure_dict(nnx.state(graph_nodes(tree), graph=True))
 
 
 def names_of(module: nnx.Module) -> tuple[str, ...] | None:

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from theseus_track.capture.inputs import Inputs
 from theseus_track.capture.paths import Path
 
-__all__ = ["LiveCall", "Observer", "View"]
+__all__ = ["Changer", "LiveCall", "Observer", "View"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +46,10 @@ class LiveCall:
 class View(Protocol):
     """An isolated module: what happens to it stays in it."""
 
+    @property
+    def entry(self) -> Any:
+        """The module as it was at the entry of the call; to be read, not called."""
+
     def run(self, function: Callable[[Any], Any]) -> Any:
         """Call a function with the module; no observer sees what it does."""
 
@@ -66,3 +70,18 @@ class Observer(Protocol):
 
     def returned(self, call: LiveCall, output: Any) -> Any:
         """Take part in a call that has just returned; return what the caller gets."""
+
+
+@runtime_checkable
+class Changer(Observer, Protocol):
+    """An observer that may also replace what a wanted call is given."""
+
+    def given(
+        self,
+        module: Any,
+        path: Path,
+        turn: int,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return what the method is to be called with."""

@@ -215,7 +215,7 @@ def _fault(
             stacked = str(Path.parse(path).stacked)
             cls = discovery.calls[name][stacked].cls.rpartition(".")[2]
             message = (
-                f"Site {name!r}: the call {path!r} ({cls}) does not contribute to the "
+                f"{name!r}: the call {path!r} ({cls}) does not contribute to the "
                 "output of the function; return something that depends on it."
             )
             return Fault("trace", message, error=UnreachedCall)
@@ -227,7 +227,7 @@ def _fault(
     if site.max_bytes is not None and actual > site.max_bytes:
         path, found = next(iter(own.items()))
         message = (
-            f"Site {name!r} at {path!r} ({found.tag.label.cls}) would keep {actual} "
+            f"{name!r} at {path!r} ({found.tag.label.cls}) would keep {actual} "
             f"bytes, but max_bytes allows {site.max_bytes}; crop or reduce in analyze, "
             "select fewer paths, or raise the limit."
         )

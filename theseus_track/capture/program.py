@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import jax
-from jax.extend.core import ClosedJaxpr
 
 from theseus_track.capture.frameworks import nnx_in_use
 
@@ -54,7 +53,7 @@ class Program:
         restore: From the program's results to what `Arguments.finish` takes.
     """
 
-    closed: ClosedJaxpr
+    closed: Any  # A jaxpr with its constants; JAX 0.11 has another class for it.
     restore: Callable[[list[Any]], Any]
 
 

@@ -1,6 +1,5 @@
 """The interpreter that turns the taps inside a program into its pure outputs."""
 
-import contextlib
 import functools
 import itertools
 from collections import Counter
@@ -22,6 +21,7 @@ from theseus_track.capture.cut import (
     variables,
     varying_of,
 )
+from theseus_track.capture.primitives import is_shard_map, settings_of, sub_jaxprs
 from theseus_track.capture.recent import Recent
 from theseus_track.capture.rule import (
     WHOLE,
@@ -30,8 +30,6 @@ from theseus_track.capture.rule import (
     Keep,
     Kept,
     Rule,
-    scope_of,
-    sub_jaxprs,
 )
 from theseus_track.capture.shards import SHARD_MAP
 from theseus_track.capture.tap import MANUAL, tap_p
@@ -55,8 +53,7 @@ RULES: Mapping[Primitive, Rule] = MappingProxyType(
 
 
 def _rule(eqn: JaxprEqn) -> Rule | None:
-    # JAX 0.10 makes the primitive of `shard_map` public nowhere but in its equations.
-    if eqn.primitive.name == "shard_map":
+    if is_shard_map(eqn):
         return SHARD_MAP
     return RULES.get(eqn.primitive)
 
@@ -237,12 +234,7 @@ class Reaper:
             axes = varying_of(eqn.invars[width:])
             values = Kept(tapped(args[width:], axes), None)
             return list(args[:width]), [values] * len(flags)
-        with contextlib.ExitStack() as around:
-            # The settings under which the user's equation was traced, and the
-            # names under which a profiler shows it.
-            around.enter_context(eqn.ctx.manager)
-            if scope := scope_of(eqn):
-                around.enter_context(jax.named_scope(scope))
+        with settings_of(eqn):
             rule = _rule(eqn)
             assert rule is not None  # Else its taps are blocked, and not kept.
             return rule.run(self, eqn, args, keep, flags)

@@ -1,21 +1,25 @@
-"""Whole copies of the captured values on every device of the mesh."""
+"""Whole copies of values on every device of a mesh: in a program, and after one."""
 
+import operator
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
+import numpy as np
 from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec
 
-__all__ = ["find_mesh", "replicated", "settled"]
+__all__ = ["find_mesh", "gathered", "is_readable", "replicated", "settled"]
 
 AnyMesh = Mesh | AbstractMesh
+
+T = TypeVar("T")
 
 
 def find_mesh(arrays: Iterable[Any]) -> AnyMesh | None:
     """Return the mesh that arrays are placed on, else the context's, else None.
 
     Args:
-        arrays: Concrete or traced; JAX 0.10 tells the mesh of both.
+        arrays: Concrete or traced; JAX tells the mesh of both.
     """
     meshes = [mesh for mesh in map(_mesh_of, arrays) if mesh is not None]
     if meshes:
@@ -39,6 +43,53 @@ def replicated(tree: Any, mesh: AnyMesh | None) -> Any:
         return leaf if own is None else _copied(leaf, own)
 
     return jax.tree.map(place, tree)
+
+
+def gathered(tree: T) -> T:
+    """Make arrays readable that are spread over several processes.
+
+    Where there are such arrays, this is a collective: every process must call it at
+    the same point of its program, and from the thread that runs its programs.
+
+    Args:
+        tree: A pytree; what this process can read, or is no JAX array, is left alone.
+
+    Returns:
+        The same with a whole copy of each spread array on every device that holds a
+        part of it.
+    """
+    leaves, structure = jax.tree.flatten(tree)
+    spread = [
+        number
+        for number, leaf in enumerate(leaves)
+        if isinstance(leaf, jax.Array)
+        and not leaf.is_fully_addressable
+        and not leaf.is_fully_replicated
+    ]
+    if not spread:
+        return tree
+    places = [_everywhere(leaves[number]) for number in spread]
+    copies = jax.device_put([leaves[number] for number in spread], places)
+    for number, copy in zip(spread, copies, strict=True):
+        leaves[number] = copy
+    whole: T = jax.tree.unflatten(structure, leaves)
+    return whole
+
+
+def is_readable(array: jax.Array) -> bool:
+    """Tell whether this process holds an array, whole."""
+    return array.is_fully_addressable or (
+        array.is_fully_replicated and bool(array.addressable_shards)
+    )
+
+
+def _everywhere(array: jax.Array) -> NamedSharding:
+    """Say "whole on every device" of the devices that an array is on."""
+    mesh = getattr(array.sharding, "mesh", None)
+    if not isinstance(mesh, Mesh):
+        devices = sorted(array.sharding.device_set, key=operator.attrgetter("id"))
+        mesh = Mesh(np.array(devices), ("all",))
+    return NamedSharding(mesh, PartitionSpec())
 
 
 def settled(value: Any) -> Any:

@@ -7,12 +7,12 @@ in a scan may be wanted of some iterations only: the flag that comes with it the
 while the program runs, whether it may be computed here; elsewhere it is zero.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import jax
-from jax.extend.core import ClosedJaxpr, Jaxpr, JaxprEqn
+from jax.extend.core import Jaxpr, JaxprEqn
 
 from theseus_track.capture.paths import Layers
 from theseus_track.capture.tap import Tag
@@ -27,9 +27,6 @@ __all__ = [
     "Loop",
     "Rule",
     "Want",
-    "opened",
-    "scope_of",
-    "sub_jaxprs",
 ]
 
 
@@ -184,27 +181,3 @@ class Rule:
         [Evaluator, JaxprEqn, Sequence[Any], Keep, Flags],
         tuple[list[Any], list[Kept]],
     ]
-
-
-def opened(jaxpr: Jaxpr | ClosedJaxpr) -> tuple[Jaxpr, Sequence[Any]]:
-    """Split a jaxpr into the open one and its constants."""
-    if isinstance(jaxpr, ClosedJaxpr):
-        return jaxpr.jaxpr, jaxpr.consts
-    return jaxpr, ()
-
-
-def sub_jaxprs(params: object) -> Iterator[Jaxpr]:
-    """Yield every jaxpr in an equation's parameters, in order."""
-    if isinstance(params, Jaxpr | ClosedJaxpr):
-        yield opened(params)[0]
-    elif isinstance(params, dict):
-        for value in params.values():
-            yield from sub_jaxprs(value)
-    elif isinstance(params, tuple | list):
-        for value in params:
-            yield from sub_jaxprs(value)
-
-
-def scope_of(eqn: JaxprEqn) -> str:
-    """Return the named scopes around an equation, which a rebuilt one must keep."""
-    return str(eqn.source_info.name_stack)

@@ -40,7 +40,7 @@ def choose(name: str, site: Site, discovery: Discovery) -> Choice:
         chosen = site.select(list(paths))
         selected = _normalised(chosen, paths, discovery.stacks[name])
     except Exception as error:  # noqa: BLE001 - one site's fault must not stop the rest
-        message = f"Site {name!r} selects no call: {one_line(error)}"
+        message = f"{name!r} selects no call: {one_line(error)}"
         text = "" if isinstance(error, BadInput) else trace_text(error)
         return Choice(paths, fault=Fault("select", message, text))
     for path in selected:
@@ -48,7 +48,7 @@ def choose(name: str, site: Site, discovery: Discovery) -> Choice:
         if blocker := discovery.blocked[name].get(stacked):
             cls = discovery.calls[name][stacked].cls.rpartition(".")[2]
             message = (
-                f"Site {name!r}: the call {path!r} ({cls}) sits inside {blocker}, "
+                f"{name!r}: the call {path!r} ({cls}) sits inside {blocker}, "
                 "which can hand no value out; select another call."
             )
             fault = Fault("trace", message, error=UnsupportedProgram)
@@ -114,12 +114,12 @@ def _known(text: str, paths: tuple[str, ...], stacks: Mapping[str, Stacks]) -> s
 
 def _nothing(name: str, site: Site, discovery: Discovery) -> Fault:
     if error := discovery.broken.get(name):
-        message = f"Site {name!r}: its target cannot be asked: {one_line(error)}"
+        message = f"{name!r}: its target cannot be asked: {one_line(error)}"
         return Fault("select", message, trace_text(error), AnalysisFault)
     target = describe_target(site.target)
     if mute := discovery.mute[name]:
         message = (
-            f"Site {name!r}: no call of {target} returns an array: {', '.join(mute)}. "
+            f"{name!r}: no call of {target} returns an array: {', '.join(mute)}. "
             "Values can only be taken where arrays come out; look at another module."
         )
         return Fault("select", message, error=UnreachedCall)
@@ -127,7 +127,7 @@ def _nothing(name: str, site: Site, discovery: Discovery) -> Fault:
     methods = "" if plain else f" (methods {', '.join(site.methods)})"
     called = ", ".join(discovery.called) or "no module at all"
     message = (
-        f"Site {name!r}: no call of {target}{methods} found; called: {called}. "
-        "Check TARGET."
+        f"{name!r}: no call of {target}{methods} found; called: {called}. "
+        f"Check {'TARGET' if plain else 'TARGET and METHODS'}."
     )
     return Fault("select", message, error=UnreachedCall)

@@ -9,34 +9,33 @@ import jax
 from jax.extend.core import JaxprEqn
 from jax.sharding import PartitionSpec
 
-from theseus_track.capture.rule import Evaluator, Flags, Found, Keep, Kept, Rule, opened
+from theseus_track.capture.primitives import ShardMapEqn, read_shard_map
+from theseus_track.capture.rule import Evaluator, Flags, Found, Keep, Kept, Rule
 from theseus_track.capture.vary import vary
 
 __all__ = ["SHARD_MAP"]
 
 
-def _axes(eqn: JaxprEqn, found: Found) -> tuple[str, ...]:
+def _axes(shards: ShardMapEqn, found: Found) -> tuple[str, ...]:
     """Name the mesh axes over which a value differs from shard to shard.
 
     Where JAX does not check (`check_vma=False`), it may differ over all of them.
     """
-    manual, checked = eqn.params["newly_manual_axes"], eqn.params["check_vma"]
-    names = tuple(name for name in eqn.params["mesh"].axis_names if name in manual)
-    return tuple(name for name in names if name in found.vary or not checked)
+    names = (name for name in shards.mesh.axis_names if name in shards.manual)
+    return tuple(name for name in names if name in found.vary or not shards.checked)
 
 
 def _find(evaluator: Evaluator, eqn: JaxprEqn) -> tuple[Found, ...]:
-    return tuple(
-        _outside(eqn, found) for found in evaluator.find(opened(eqn.params["jaxpr"])[0])
-    )
+    shards = read_shard_map(eqn)
+    return tuple(_outside(shards, found) for found in evaluator.find(shards.body[0]))
 
 
-def _outside(eqn: JaxprEqn, found: Found) -> Found:
-    axes = _axes(eqn, found)
-    rest = found.vary - eqn.params["newly_manual_axes"]
+def _outside(shards: ShardMapEqn, found: Found) -> Found:
+    axes = _axes(shards, found)
+    rest = found.vary - shards.manual
     if not axes:
         return replace(found, vary=rest)
-    count = math.prod(eqn.params["mesh"].shape[name] for name in axes)
+    count = math.prod(shards.mesh.shape[name] for name in axes)
     valid = found.valid_shape
     return replace(
         found,
@@ -54,10 +53,10 @@ def _outside(eqn: JaxprEqn, found: Found) -> Found:
 def _run(
     evaluator: Evaluator, eqn: JaxprEqn, args: Sequence[Any], keep: Keep, flags: Flags
 ) -> tuple[list[Any], list[Kept]]:
-    params = eqn.params
-    jaxpr, consts = opened(params["jaxpr"])
+    shards = read_shard_map(eqn)
+    jaxpr, consts = shards.body
     wanted = [
-        (found, _axes(eqn, found))
+        (found, _axes(shards, found))
         for found, wants in zip(evaluator.find(jaxpr), keep, strict=True)
         for _ in wants
     ]
@@ -65,18 +64,18 @@ def _run(
     def run(given: Flags, *inner: Any) -> tuple[list[Any], list[Kept]]:
         outputs, kept = evaluator.evaluate(jaxpr, consts, inner, keep, given)
         pairs = zip(kept, wanted, strict=True)
-        return outputs, [_row(value, axes, params) for value, (_, axes) in pairs]
+        return outputs, [_row(value, axes, shards) for value, (_, axes) in pairs]
 
     places = [
         _places(found, PartitionSpec(*filter(None, [axes]))) for found, axes in wanted
     ]
     again = jax.shard_map(
         run,
-        mesh=params["mesh"],
-        in_specs=(PartitionSpec(), *params["in_specs"]),
-        out_specs=(list(params["out_specs"]), places),
-        axis_names=params["newly_manual_axes"],
-        check_vma=params["check_vma"],
+        mesh=shards.mesh,
+        in_specs=(PartitionSpec(), *shards.in_specs),
+        out_specs=(list(shards.out_specs), places),
+        axis_names=shards.manual,
+        check_vma=shards.checked,
     )
     outputs, kept = again(list(flags), *args)
     return outputs, kept
@@ -89,11 +88,11 @@ def _places(found: Found, spec: PartitionSpec) -> Kept:
     )
 
 
-def _row(value: Kept, axes: tuple[str, ...], params: dict[str, Any]) -> Kept:
+def _row(value: Kept, axes: tuple[str, ...], shards: ShardMapEqn) -> Kept:
     """Give a value the axis along which the shards' values are put together."""
     if not axes:
         return value
-    names = frozenset(axes) if params["check_vma"] else frozenset()
+    names = frozenset(axes) if shards.checked else frozenset()
     row: Kept = jax.tree.map(lambda leaf: vary(leaf, names)[None], value)
     return row
 

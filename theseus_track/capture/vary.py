@@ -6,13 +6,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-__all__ = ["vary", "varying"]
+from theseus_track.capture.primitives import varying
 
-
-def varying(aval: Any) -> frozenset[str]:
-    """Name the axes over which an array may differ from shard to shard."""
-    kind = getattr(aval, "manual_axis_type", None)
-    return frozenset(getattr(kind, "varying", ()))
+__all__ = ["vary"]
 
 
 def vary(array: Any, axes: Iterable[str]) -> Any:

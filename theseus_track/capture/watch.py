@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from theseus_track.capture.jitted import is_jitted, lowered, rejit
+from theseus_track.capture.jitted import is_jitted, lowered, nested, rejit
 from theseus_track.capture.prepare import Plan, Prepared
 from theseus_track.capture.program import (
     Arguments,
@@ -121,6 +121,7 @@ class Watched:
         # In the trace of our own `jax.jit` the user's jitted function is a call like
         # any other, and JAX keeps our compiled functions as it keeps the user's.
         self._call = rejit(fn, self._watch) if is_jitted(fn) else self._watch
+        self._inner = nested(fn)
 
     def __call__(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """Call the function; return its output and the captures."""
@@ -159,7 +160,7 @@ class Watched:
             except Exception as error:  # noqa: BLE001 - as in _watch
                 captures = self._nothing(error)
                 with self._advising():
-                    program = trace(self.__wrapped__, arguments)
+                    program = trace(self._inner, arguments)
                 calls: dict[str, dict[str, Call]] = {name: {} for name in self._sites}
             else:
                 captures, program = prepared.abstract(), prepared.program
@@ -183,7 +184,7 @@ class Watched:
         except Exception as error:  # noqa: BLE001 - no fault of ours may stop the user's code
             # Should the error be the function's own, then it is raised here.
             with self._advising():
-                output = self.__wrapped__(*args, **kwargs)
+                output = self._inner(*args, **kwargs)
             return output, self._finish(self._nothing(error))
         finished = self._finish(prepared.captures(kept))
         mesh = find_mesh(arguments.arrays) or self._mesh
@@ -191,7 +192,7 @@ class Watched:
 
     def _prepare(self, arguments: Arguments) -> Prepared:
         plan = self._plans.get(arguments.key(), lambda: Plan(self._sites))
-        prepared = plan.prepare(self.__wrapped__, arguments)
+        prepared = plan.prepare(self._inner, arguments)
         for site in prepared.bare.values():
             if self._strict and site.fault:
                 raise _StrictFault(site.fault.exception())
@@ -212,7 +213,7 @@ class Watched:
         sites = {}
         for name in self._sites:
             message = (
-                f"Site {name!r}: the function cannot be watched and ran without "
+                f"{name!r}: the function cannot be watched and ran without "
                 f"analyses: {advice(error, self.__wrapped__) or one_line(error)}"
             )
             fault = Fault("trace", message, trace_text(error), UnsupportedProgram)
