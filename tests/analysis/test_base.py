@@ -35,6 +35,12 @@ def test_a_name_that_no_tracker_takes_is_refused(name: str) -> None:
         type("Bad", (AnalysisBase,), {"NAME": name})
 
 
+@pytest.mark.parametrize("every", [0, -1, True, 2.0, "2", None])
+def test_an_interval_that_is_no_count_is_refused(every: object) -> None:
+    with pytest.raises(BadInput, match=r"Often\.EVERY.*>= 1"):
+        type("Often", (AnalysisBase,), {"EVERY": every})
+
+
 def test_a_trainer_before_analysis_base_is_refused_with_the_fix() -> None:
     with pytest.raises(TypeError, match=r"class Wrong\(AnalysisBase, Trainer\)"):
         type("Wrong", (Trainer, AnalysisBase), {})

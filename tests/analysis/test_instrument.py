@@ -12,7 +12,13 @@ import pytest
 
 from tests.models import Attention, Block, Normed, TinyGPT, gpt_and_variables, tokens
 from theseus_track.analysis import AnalysisBase, Values, instrument
-from theseus_track.errors import AnalysisFault, BadInput, NotFound, PlanError
+from theseus_track.errors import (
+    AnalysisFault,
+    BadInput,
+    NotFound,
+    PlanError,
+    UnreachedCall,
+)
 
 
 class Activations(AnalysisBase):
@@ -172,6 +178,16 @@ def test_a_fault_drops_one_analysis_and_rides_along() -> None:
     assert "by design" in fault.traceback
     with pytest.raises(NotFound, match="by design"):
         _ = values["broken"]
+
+
+def test_a_method_that_is_never_called_is_named_beside_the_target() -> None:
+    class Encoded(Activations):
+        METHODS = ("encode",)
+
+    model, variables = gpt_and_variables()
+    step = instrument(jax.jit(model.apply), [Encoded], strict=True)
+    with pytest.raises(UnreachedCall, match=r"^'encoded'.*encode.*TARGET and METHODS"):
+        step(variables, tokens())
 
 
 def test_strict_raises_the_fault_at_trace_time() -> None:

@@ -85,7 +85,7 @@ def evaluate(model: Any, metrics: Any, x: Any) -> Any:
 
 
 def state_of(nodes: Any) -> Any:
-    return nnx.as_pure(nnx.state(nodes, nnx.Not(nnx.RngKey)))
+    return nnx.to_pure_dict(nnx.state(nodes, nnx.Not(nnx.RngKey)))
 
 
 @functools.cache

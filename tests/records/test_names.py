@@ -14,13 +14,30 @@ any_text = st.text(st.characters(codec=None, exclude_categories=()))
 WINDOWS = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")
 
 
-@pytest.mark.parametrize("name", ["a", "A-b_c.9", "x" * 80, "metrics", "_step", "NUL"])
+@pytest.mark.parametrize(
+    "name", ["a", "A-b_c.9", "x" * 80, "metrics", "_step", "NUL", ".a", "..."]
+)
 def test_a_name_is_taken_as_it_is(name: str) -> None:
     assert check_name(name) == name
 
 
 @pytest.mark.parametrize(
-    "name", ["", "x" * 81, "a b", "a/b", "é", "a\n", "attn: 0", "../x", None, 3, b"a"]
+    "name",
+    [
+        "",
+        "x" * 81,
+        "a b",
+        "a/b",
+        "é",
+        "a\n",
+        "attn: 0",
+        "../x",
+        ".",
+        "..",
+        None,
+        3,
+        b"a",
+    ],
 )
 def test_a_bad_name_is_named(name: object) -> None:
     with pytest.raises(BadInput, match=re.escape(repr(name))):
@@ -28,7 +45,8 @@ def test_a_bad_name_is_named(name: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "step", [0, 7, np.int32(7), np.uint64(7), np.array(7), np.array(7, np.int8), 10**20]
+    "step",
+    [0, 7, np.int32(7), np.uint64(7), np.array(7), np.array(7, np.int8), 2**63 - 1],
 )
 def test_a_step_becomes_a_python_int(step: object) -> None:
     assert type(check_step(step)) is int

@@ -118,5 +118,5 @@ def test_figures_below_the_first_level_are_refused():
 
 @pytest.mark.parametrize("value", [object(), {"f": object()}, b"bytes", 1j])
 def test_other_things_are_refused_and_named(value):
-    with pytest.raises(RenderError, match="plot may return"):
+    with pytest.raises(RenderError, match="a result may be"):
         normalise(value)

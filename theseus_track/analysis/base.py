@@ -4,10 +4,14 @@ import re
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
+from theseus_track.analysis import figures
 from theseus_track.analysis.config import Configured
-from theseus_track.analysis.figures import bar, figure, heatmap, line, scatter
+from theseus_track.analysis.figures.method import Helper
+from theseus_track.analysis.figures.theme import theme_named
 from theseus_track.capture import Target
+from theseus_track.errors import BadInput
 from theseus_track.records import check_name
+from theseus_track.records.narrow import NARROW
 
 __all__ = ["AnalysisBase"]
 
@@ -51,7 +55,11 @@ class AnalysisBase(Configured):
             at trace time; more drops this analysis with a fault.
         EVERY: Run at every n-th evaluation of a Trainer, >= 1. In an own loop the
             caller decides.
+        STORE_DTYPE: "float16" keeps the floats of the value in half the bytes, or in a
+            quarter; `plot` gets them rounded alike, as float32. Arrays with a number
+            above 65504 stay as they are.
         UNORDERED: Names of axes whose order means nothing across seeds ("head").
+        THEME: The look of figures: "light", "dark", "serif" or "serif-dark".
         KEY: The registry key; set by `@analysis(key)`.
     """
 
@@ -60,7 +68,9 @@ class AnalysisBase(Configured):
     METHODS: ClassVar[tuple[str, ...]] = ("__call__",)
     MAX_BYTES: ClassVar[int] = 1 << 20
     EVERY: ClassVar[int] = 1
+    STORE_DTYPE: ClassVar[str | None] = None
     UNORDERED: ClassVar[tuple[str, ...]] = ()
+    THEME: ClassVar[str] = "light"
     KEY: ClassVar[str]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -68,6 +78,13 @@ class AnalysisBase(Configured):
         if "NAME" not in vars(cls):
             cls.NAME = _snake(cls.__name__)
         check_name(cls.NAME)
+        _check_every(cls)
+        if cls.STORE_DTYPE not in (None, NARROW):
+            raise BadInput(
+                f"{cls.__name__}.STORE_DTYPE is {cls.STORE_DTYPE!r}; allowed: None and "
+                f"{NARROW!r}."
+            )
+        theme_named(cls.THEME)
         # The key belongs to the class that was registered, not to its subclasses.
         if "KEY" not in vars(cls):
             cls.KEY = f"{cls.__module__}.{cls.__qualname__}"
@@ -120,16 +137,29 @@ class AnalysisBase(Configured):
         """
         return None
 
-    heatmap = staticmethod(heatmap)
-    bar = staticmethod(bar)
-    line = staticmethod(line)
-    scatter = staticmethod(scatter)
-    figure = staticmethod(figure)
+    heatmap = Helper(figures.heatmap)
+    bar = Helper(figures.bar)
+    line = Helper(figures.line)
+    scatter = Helper(figures.scatter)
+    histogram = Helper(figures.histogram)
+    image_grid = Helper(figures.image_grid)
+    token_strip = Helper(figures.token_strip)
+    grid = Helper(figures.grid)
+    figure = Helper(figures.figure)
 
 
 def _snake(name: str) -> str:
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
     return spaced.lower()
+
+
+def _check_every(cls: type[AnalysisBase]) -> None:
+    every = cls.EVERY
+    if isinstance(every, bool) or not isinstance(every, int) or every < 1:
+        raise BadInput(
+            f"{cls.__name__}.EVERY is {every!r}: give an integer >= 1, every how many "
+            "evaluations it runs."
+        )
 
 
 def _check_base_order(cls: type) -> None:

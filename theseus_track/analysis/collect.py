@@ -47,8 +47,8 @@ Packed: TypeAlias = tuple[Entry, tuple[Array, ...], tuple[Array, ...]]
 
 def _pack(capture: SiteCapture, analysis: "AnalysisBase") -> Packed:
     if capture.fault is not None:
-        # Capture speaks of sites; whoever reads this wrote an analysis.
-        words = f"Analysis {capture.fault.message.removeprefix('Site ')}"
+        # Capture gives the name alone; whoever reads this wrote an analysis.
+        words = f"Analysis {capture.fault.message}"
         fault = dataclasses.replace(capture.fault, message=words)
         return Entry(analysis=analysis, fault=fault), (), ()
     phase: Phase = "analyze"

@@ -42,8 +42,9 @@ def measure_hash(analysis: "AnalysisBase") -> str:
 
 
 def draw_hash(analysis: "AnalysisBase") -> str:
-    """Hash what draws the value: `plot`; 16 hex digits."""
-    return text_hash(*_sources(type(analysis), ("plot",)))
+    """Hash what draws the value: `plot` and a THEME of its own; 16 hex digits."""
+    theme = [] if analysis.THEME == "light" else [analysis.THEME]
+    return text_hash(*_sources(type(analysis), ("plot",)), *theme)
 
 
 def text_hash(*parts: str) -> str:

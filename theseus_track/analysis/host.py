@@ -9,6 +9,7 @@ import numpy as np
 
 from theseus_track.analysis.values import Entry, Values
 from theseus_track.records import join_tree, loads
+from theseus_track.records.narrow import NARROW, narrowed, widened
 
 if TYPE_CHECKING:
     from theseus_track.analysis.base import AnalysisBase
@@ -23,12 +24,16 @@ class HostValue:
     Attributes:
         entry: What was known at trace time.
         value: Nested dicts, lists and tuples of numpy arrays; None with a fault.
-        origins: Path within the value -> dtype on the device, where it was upcast.
+        stored: The same as the ledger keeps it: of other dtypes where the analysis
+            has a STORE_DTYPE. `value` is rounded in the same way, so that what is
+            drawn now and what is drawn from the ledger are equal.
+        origins: Path within the value -> dtype on the device, where another is stored.
         valid: Path of a call -> False where its branch was not taken.
     """
 
     entry: Entry
     value: Any
+    stored: Any
     origins: Mapping[str, str]
     valid: Mapping[str, bool]
 
@@ -59,15 +64,21 @@ def to_host(values: Values) -> list[HostValue]:
 def _entry_to_host(values: Values, index: int) -> HostValue:
     entry = values.entries[index]
     if entry.fault is not None:
-        return HostValue(entry=entry, value=None, origins={}, valid={})
+        return HostValue(entry=entry, value=None, stored=None, origins={}, valid={})
     leaves, flags = jax.device_get(values.arrays(index))
     arrays = [np.asarray(leaf) for leaf in leaves]
-    plain = [_upcast(array) for array in arrays]
-    pairs = zip(entry.leaves, arrays, plain, strict=True)
+    kept = [_upcast(array) for array in arrays]
+    if entry.analysis.STORE_DTYPE == NARROW:
+        kept = [narrowed(array) for array in kept]
+    pairs = zip(entry.leaves, arrays, kept, strict=True)
+    origins = {p: str(a.dtype) for p, a, b in pairs if a.dtype != b.dtype}
+    used = [widened(b, origins.get(p)) for p, b in zip(entry.leaves, kept, strict=True)]
+    structure = loads(entry.structure)
     return HostValue(
         entry=entry,
-        value=join_tree(loads(entry.structure), plain),
-        origins={p: str(a.dtype) for p, a, b in pairs if a.dtype != b.dtype},
+        value=join_tree(structure, used),
+        stored=join_tree(structure, kept),
+        origins=origins,
         valid={
             path: bool(np.all(flag))
             for path, flag in zip(entry.conditional, flags, strict=True)

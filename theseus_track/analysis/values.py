@@ -1,7 +1,7 @@
 """Values: what the analyses of one evaluation returned, as one pytree on device."""
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import jax
@@ -140,6 +140,19 @@ class Values(Mapping[str, Tree]):
     def arrays(self, index: int) -> tuple[tuple[Tree, ...], tuple[Tree, ...]]:
         """Return the arrays and the flags of the entry at an index."""
         return self._leaves[index], self._flags[index]
+
+    def only(self, names: Iterable[str]) -> "Values":
+        """Keep the analyses of some NAMEs, with their faults; NotFound for others."""
+        wanted = {self._entry(name).name for name in names}
+        kept = [
+            (entry, *self.arrays(index))
+            for index, entry in enumerate(self._entries)
+            if entry.name in wanted
+        ]
+        if not kept:
+            return Values()
+        entries, leaves, flags = zip(*kept, strict=True)
+        return Values(entries, leaves, flags)
 
     def merge(self, other: "Values") -> "Values":
         """Combine the values of two batches by each analysis' `merge(a, b)`.

@@ -65,7 +65,7 @@ class AttentionPatterns(AnalysisBase):
         return self.heatmap(
             values,
             robust=True,
-            title="Last block, by head",
+            title="Attention of the last block, one panel for each head",
             xlabel="Attended token",
             ylabel="Token",
         )

@@ -67,11 +67,19 @@ class Leaf:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """How a result came about: `live`, `replay` (of which checkpoint) or `replot`."""
+    """How a result came about.
+
+    Attributes:
+        kind: `live`, `replay` or `replot`.
+        checkpoint: Of a replay, the path of the checkpoint.
+        checkpoint_time: When that was saved, in seconds since the epoch, UTC.
+        partial: Whether arrays that the checkpoint lacks were filled in.
+    """
 
     kind: str = "live"
     checkpoint: str | None = None
     checkpoint_time: float | None = None
+    partial: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +92,8 @@ class WriterRecord:
         host: The host's name.
         pid: The process on that host.
         started: When the writer was opened, in seconds since the epoch, UTC.
-        purpose: `live`, `replay` or `replot`.
+        purpose: `live`, `replay`, `replot`, or `sync`, which only marks what was
+            delivered.
         resumed_at: The first step that this attempt may write, or None for the
             first attempt; older live records at or above it are superseded.
         package: The version of theseus-track.
@@ -251,8 +260,8 @@ class Delivered:
         record: The record, of any writer of the run.
         status: `written`, `skipped` or `failed`.
         reason: Why, or where else it went.
-        through: The answer holds for every record of the same type in that
-            writer up to this one (metrics, whose rows are many).
+        through: The answer holds for every row of metrics in that writer up to this
+            line, but for those with an answer of their own.
     """
 
     TYPE: ClassVar[str] = "delivered"
@@ -285,10 +294,17 @@ class Beat:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class End:
-    """The last line of a writer that closed."""
+    """The last line of a writer that closed.
+
+    Attributes:
+        time: When, in seconds since the epoch, UTC.
+        complete: False when it was closed because the program was interrupted or
+            failed: the run is stopped then, not finished.
+    """
 
     TYPE: ClassVar[str] = "end"
     time: float
+    complete: bool = True
 
 
 Record: TypeAlias = (

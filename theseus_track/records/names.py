@@ -8,7 +8,10 @@ from theseus_track.errors import BadInput
 
 __all__ = ["check_name", "check_step", "safe_name"]
 
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,80}")
+# TensorBoard and W&B keep steps as signed integers of 64 bits.
+_LAST_STEP = 2**63 - 1
+# Not `.` and `..`, which mean something else in every path.
+_NAME = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9_.-]{1,80}")
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 # Device names that Windows refuses as the stem of a file, whatever the suffix.
 _RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)")
@@ -24,13 +27,14 @@ def check_name(name: object) -> str:
         The same name.
 
     Raises:
-        BadInput: When it is not 1 to 80 of the characters `A-Za-z0-9_.-`.
+        BadInput: When it is not 1 to 80 of the characters `A-Za-z0-9_.-`, or is "."
+            or "..".
     """
     if isinstance(name, str) and _NAME.fullmatch(name):
         return name
     raise BadInput(
         f"The name {name!r} cannot be used: a NAME is 1 to 80 characters out of "
-        "A-Z a-z 0-9 _ . - . Set NAME to such a name."
+        "A-Z a-z 0-9 _ . - , and not . or .. alone. Set NAME to such a name."
     )
 
 
@@ -45,7 +49,7 @@ def check_step(step: object) -> int:
         The step as a Python int.
 
     Raises:
-        BadInput: When it is no integer or is negative.
+        BadInput: When it is no integer, is negative or does not fit into 64 bits.
     """
     message = (
         f"step={step!r} is not a training step: it must be an integer >= 0. "
@@ -59,6 +63,11 @@ def check_step(step: object) -> int:
         raise BadInput(message) from error
     if number < 0:
         raise BadInput(message)
+    if number > _LAST_STEP:
+        raise BadInput(
+            f"step={number} is above {_LAST_STEP}, the last that trackers can hold. "
+            "Pass the step of the training loop, such as step=int(state.step)."
+        )
     return number
 
 

@@ -10,7 +10,16 @@ from theseus_track.records.strict_json import Json
 
 __all__ = ["View", "view_of"]
 
-_KINDS = ("heatmap", "bar", "line", "scatter")
+_KINDS = (
+    "heatmap",
+    "bar",
+    "line",
+    "scatter",
+    "histogram",
+    "image_grid",
+    "token_strip",
+    "grid",
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,14 +27,22 @@ class View:
     """What a plotting helper drew, as data.
 
     Attributes:
-        kind: "heatmap", "bar", "line" or "scatter".
-        arrays: The arrays drawn, by role. A heatmap has `values` [row, column];
-            the others have `x` and `y` [point], and `group` [point] (an index
-            into `labels["groups"]`) where several series were drawn.
-        labels: Texts by role: `title`, `x`, `y`, and lists such as `groups`.
+        kind: "heatmap", "bar", "line", "scatter", "histogram", "image_grid",
+            "token_strip" or "grid".
+        arrays: The arrays drawn, by role. A heatmap has `values` [row, column] or
+            [panel, row, column], with the `low` and `high` of each cell where cells
+            are means; an image grid `values` [image, row, column] or [image, row,
+            column, channel]; a token strip `values` [token]; a histogram `edges`
+            [bin + 1] and `heights` [series, bin]. Bars, lines and points have `x`
+            and `y` [point], and `group` [point] (an index into `labels["groups"]`)
+            where several series were drawn. A grid has those of its panels, such
+            as `1/values` of the second.
+        labels: Texts by role: `title`, `x`, `y`, and lists such as `groups`, or the
+            `tokens` of a strip. A grid has `panels`: of each its kind, labels,
+            ticks, scale and caption.
         ticks: Tick labels by axis, "x" and "y", one per cell or category.
         scale: Numbers and names that fix the drawing: `vmin`, `vmax`, `center`,
-            `cmap`, `square`.
+            `cmap`, `square`; and the `theme` that it was drawn in.
         caption: One line that says what is shown.
     """
 

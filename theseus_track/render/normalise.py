@@ -9,6 +9,7 @@ import numpy as np
 from theseus_track.errors import BadInput, RenderError
 from theseus_track.records import to_json_value
 from theseus_track.records.strict_json import Json
+from theseus_track.render.tables import plain_value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,7 +24,7 @@ _MAX_BARE_ELEMENTS = 10_000
 _MAX_NAME_LENGTH = 200
 
 _ALLOWED = (
-    "plot may return a matplotlib Figure, an Axes or a seaborn grid, a dict or other "
+    "a result may be a matplotlib Figure, an Axes or a seaborn grid, a dict or other "
     "JSON value, a dict of part names to those, or None"
 )
 
@@ -33,8 +34,9 @@ def normalise(result: object) -> Parts:
 
     Args:
         result: A Figure; an Axes, a seaborn grid or an artist (its figure is taken);
-            a JSON value; a mapping of part names to those, recognised by holding
-            at least one figure; or None.
+            a JSON value, which may hold data frames, series, dataclasses and dates; a
+            mapping of part names to those, recognised by holding at least one
+            figure; or None.
 
     Returns:
         Part name -> Figure or strict JSON value; the name is "" when there is one
@@ -51,7 +53,7 @@ def normalise(result: object) -> Parts:
         return {"": figure}
     if isinstance(result, Mapping) and any(map(_holds_figure, result.values())):
         return _named_parts(result)
-    return {"": _json(result, "plot")}
+    return {"": _json(result, "The result")}
 
 
 def figure_of(value: object) -> "Figure | None":
@@ -79,15 +81,19 @@ def _named_parts(result: Mapping[object, object]) -> Parts:
     for key, value in result.items():
         name = _part_name(key)
         if name in parts:
-            raise RenderError(f"plot returned two parts of the name {name!r}.")
+            raise RenderError(
+                f"Two parts of the result have the name {name!r}. Rename one."
+            )
         figure = figure_of(value)
         if figure is None and _holds_figure(value):
             raise RenderError(
-                f"The part {name!r} that plot returned is a mapping that holds "
-                "figures; parts are one level deep. Give each figure its own name."
+                f"The part {name!r} of the result is a mapping that holds figures; "
+                "parts are one level deep. Give each figure its own name."
             )
         if value is not None:
-            parts[name] = _json(value, f"part {name!r}") if figure is None else figure
+            parts[name] = (
+                _json(value, f"The part {name!r}") if figure is None else figure
+            )
     return parts
 
 
@@ -96,7 +102,7 @@ def _part_name(key: object) -> str:
     if 1 <= len(name) <= _MAX_NAME_LENGTH and name.isprintable():
         return name
     raise RenderError(
-        f"plot returned a part of the name {key!r:.80}; the name of a part is 1 to "
+        f"A part of the result has the name {key!r:.80}; the name of a part is 1 to "
         f"{_MAX_NAME_LENGTH} printable characters. Rename that key."
     )
 
@@ -104,25 +110,25 @@ def _part_name(key: object) -> str:
 def _json(value: object, where: str) -> Json:
     if _is_plotting_leftover(value):
         raise RenderError(
-            f"{where} returned {_describe(value)}: {_ALLOWED}. Return the figure alone."
+            f"{where} is {_describe(value)}: {_ALLOWED}. Return the figure alone."
         )
     if isinstance(value, np.ndarray) and value.size > _MAX_BARE_ELEMENTS:
         raise RenderError(
-            f"{where} returned {_describe(value)}, more than {_MAX_BARE_ELEMENTS} "
-            f"numbers: {_ALLOWED}. Draw it, for example with self.heatmap(values)."
+            f"{where} is {_describe(value)}, more than {_MAX_BARE_ELEMENTS} "
+            f"numbers: {_ALLOWED}. Draw it, such as by a heatmap."
         )
     if isinstance(value, list | tuple) and any(
         isinstance(item, np.ndarray) and item.ndim for item in value
     ):
         raise RenderError(
-            f"{where} returned {_describe(value)}: {_ALLOWED}. Draw the arrays, or "
+            f"{where} is {_describe(value)}: {_ALLOWED}. Draw the arrays, or "
             "return them in a dict of names."
         )
     try:
-        return to_json_value(value)
+        return to_json_value(plain_value(value))
     except BadInput as error:
         raise RenderError(
-            f"{where} returned {_describe(value)}: {_ALLOWED}. {error}"
+            f"{where} is {_describe(value)}: {_ALLOWED}. {error}"
         ) from error
 
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from theseus_track.analysis import figures
-from theseus_track.analysis.figures.reduction import MAX_CELLS
+from theseus_track.analysis.figures.reduction import MAX_CELLS, REDUCED
 from theseus_track.analysis.figures.theme import HOUSE
 from theseus_track.errors import BadInput
 from theseus_track.render.files import figure_files
@@ -85,6 +85,19 @@ def test_robust_takes_percentiles():
     scale = view_of(heatmap(values, robust=True)).scale
     assert scale["vmin"] == pytest.approx(np.percentile(values, 2))
     assert scale["vmax"] == pytest.approx(np.percentile(values, 98))
+
+
+def test_the_colour_bar_shows_on_which_sides_values_lie_beyond_it():
+    values = np.arange(100.0).reshape(10, 10)
+    for options, extend in (
+        ({}, "neither"),
+        ({"robust": True}, "both"),
+        ({"vmax": 50}, "max"),
+        ({"vmin": 50}, "min"),
+    ):
+        made = heatmap(values, **options)
+        assert view_of(made).scale["extend"] == extend
+        assert pixels(made).std() > 0
 
 
 def test_log_norm_begins_at_the_lowest_positive_value():
@@ -188,18 +201,23 @@ def test_four_dimensions_are_refused_with_the_shape():
 
 
 def test_a_large_array_is_reduced_to_means_and_says_so():
-    values = np.random.default_rng(0).normal(size=(MAX_CELLS * 3, 8))
+    values = np.random.default_rng(0).normal(size=(REDUCED * 3, 8))
     made = heatmap(values)
     view = view_of(made)
-    expected = values.reshape(MAX_CELLS, 3, 8).mean(axis=1)
+    expected = values.reshape(REDUCED, 3, 8).mean(axis=1)
     np.testing.assert_allclose(view.arrays["values"], expected, rtol=1e-5, atol=1e-6)
     assert "mean of 3\u00d71 values" in all_text(made)
     assert f"{values.min():.4g} to {values.max():.4g}" in view.caption
     assert tick_labels(made.axes[0].yaxis)[-1] == str(len(values) - 1)
 
 
+def test_up_to_the_limit_every_cell_is_drawn():
+    values = np.random.default_rng(0).normal(size=(MAX_CELLS, 2))
+    assert view_of(heatmap(values)).arrays["values"].shape == values.shape
+
+
 def test_a_reduction_keeps_faults_and_the_diagonal_of_a_mask():
-    size = MAX_CELLS * 2
+    size = REDUCED * 2
     values = np.where(np.tril(np.ones((size, size))) > 0, 1.0, -np.inf)
     values[100, 3], values[200, 5] = np.nan, np.inf
     drawn = view_of(heatmap(values)).arrays["values"]

@@ -223,7 +223,7 @@ def test_a_data_frame_and_its_column_names():
         (lambda: line(x="a", y=[1]), "data"),
         (bar, "nothing to draw"),
         (lambda: scatter(x=[1]), "y="),
-        (lambda: line(np.zeros((2, 2, 2))), "2, 2, 2"),
+        (lambda: line(np.zeros((2, 2, 2, 2))), "2, 2, 2, 2"),
         (lambda: bar(x=["a"], y=["b"]), "numbers"),
     ],
 )
@@ -262,3 +262,9 @@ def test_axes_of_figure_are_drawn_into_and_keep_their_views():
 def test_figure_refuses_other_keywords():
     with pytest.raises(BadInput, match="colour"):
         figure(colour="red")
+
+
+def test_equal_data_give_equal_error_bars_without_a_seed():
+    values = {"y": np.random.default_rng(0).normal(size=30)}
+    first, again = (view_of(bar(values, y="y")).arrays["low"] for _ in range(2))
+    np.testing.assert_array_equal(first, again)

@@ -7,7 +7,19 @@ import numpy as np
 
 from theseus_track.errors import BadInput
 
-__all__ = ["is_numeric", "is_table", "json_options", "numbers", "plain"]
+__all__ = [
+    "bounded",
+    "dtype_of",
+    "extent_of",
+    "is_numeric",
+    "is_table",
+    "json_options",
+    "numbers",
+    "plain",
+]
+
+_LARGEST = 1e300
+"""The difference of two larger numbers would not be a number to matplotlib."""
 
 
 def numbers(value: object, what: str) -> np.ndarray:
@@ -58,6 +70,29 @@ def plain(value: object, what: str) -> np.ndarray:
     return array
 
 
+def dtype_of(data: object) -> str:
+    """Return the dtype of what was passed, "" where it has none of its own.
+
+    Args:
+        data: An array or series; or a mapping of such, all of one dtype.
+    """
+    if isinstance(data, Mapping):
+        names = {dtype_of(value) for value in data.values()}
+        return names.pop() if len(names) == 1 else ""
+    name = getattr(getattr(data, "dtype", None), "name", "")
+    return "" if name == "object" else str(name)
+
+
+def extent_of(values: np.ndarray, data: object) -> str:
+    """Say how many values there are, of which dtype, and from where to where."""
+    finite = values[np.isfinite(values)]
+    dtype = dtype_of(data)
+    told = f"{values.size} {dtype} values" if dtype else f"{values.size} values"
+    if not finite.size:
+        return told
+    return f"{told}, {finite.min():.4g} to {finite.max():.4g}"
+
+
 def is_numeric(array: np.ndarray) -> bool:
     """Say whether an array holds numbers; booleans count as categories."""
     if array.dtype.kind in "iuf":
@@ -104,3 +139,13 @@ def _describe(array: np.ndarray) -> str:
     if array.dtype.kind == "O" and first is not None:
         return f"objects such as {first!r:.60}"
     return f"data of dtype {array.dtype}"
+
+
+def bounded(values: np.ndarray, notes: list[str]) -> np.ndarray:
+    """Bound values so that their differences are finite; note it where it matters."""
+    with np.errstate(invalid="ignore"):
+        beyond = np.isfinite(values) & (np.abs(values) > _LARGEST)
+    if not beyond.any():
+        return values
+    notes.append(f"values beyond ±{_LARGEST:g} are drawn as that")
+    return np.where(beyond, np.sign(values) * _LARGEST, values)

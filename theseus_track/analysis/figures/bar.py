@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from theseus_track.analysis.figures.arrays import json_options
-from theseus_track.analysis.figures.bar_drawing import draw_bar
+from theseus_track.analysis.figures.arrays import bounded, extent_of, json_options
+from theseus_track.analysis.figures.canvas import look_for
+from theseus_track.analysis.figures.colour import desaturated
 from theseus_track.analysis.figures.columns import (
     Column,
     Levels,
@@ -14,6 +15,8 @@ from theseus_track.analysis.figures.columns import (
     levels_of,
     read_long,
 )
+from theseus_track.analysis.figures.drawing import paint
+from theseus_track.analysis.figures.multiples import in_panels
 from theseus_track.analysis.figures.refusal import (
     DEPRECATED,
     refuse,
@@ -22,7 +25,7 @@ from theseus_track.analysis.figures.refusal import (
 )
 from theseus_track.analysis.figures.semantics import hue_of, legend_entries
 from theseus_track.analysis.figures.statistics import describe, summarise
-from theseus_track.analysis.figures.theme import HOUSE
+from theseus_track.analysis.figures.theme import Theme
 from theseus_track.errors import BadInput
 from theseus_track.records import View
 
@@ -35,6 +38,7 @@ __all__ = ["bar"]
 _PATCH_OPTIONS = ("alpha", "edgecolor", "hatch", "linestyle", "linewidth", "zorder")
 
 
+@in_panels
 def bar(  # noqa: D417 (the other parameters are seaborn's)
     data: Any = None,
     *,
@@ -71,6 +75,7 @@ def bar(  # noqa: D417 (the other parameters are seaborn's)
     title: str | None = None,
     xlabel: str | None = None,
     ylabel: str | None = None,
+    theme: str | None = None,
     **kwargs: Any,
 ) -> "Figure":
     """Draw an estimate per category as bars; as `seaborn.barplot`.
@@ -81,6 +86,8 @@ def bar(  # noqa: D417 (the other parameters are seaborn's)
         title: Above the axes.
         xlabel: Below the axes; the name of x by default.
         ylabel: Beside the axes; the name of y by default.
+        theme: "light", "dark", "serif" or "serif-dark"; by default that of the figure
+            of `ax`, else "light".
         **kwargs: `alpha`, `edgecolor`, `hatch`, `linestyle`, `linewidth`, `zorder`.
 
     Returns:
@@ -99,18 +106,21 @@ def bar(  # noqa: D417 (the other parameters are seaborn's)
     refuse(
         "bar", "the mean of each unit, computed before", units=units, weights=weights
     )
+    look = look_for(theme, ax)
     columns, wide = read_long(data, {"x": x, "y": y, "hue": hue})
     if wide and "hue" in columns:
         columns = {"x": columns["hue"], "y": columns["y"]}
     along, columns = _orientation(columns, orient)
-    values = columns["y"].numbers("y" if along == "x" else "x")
+    raw = columns["y"].numbers("y" if along == "x" else "x")
+    notes = finite_notes(raw)
+    values = bounded(raw, notes)
     places = levels_of(columns["x"], order, "order")
     if palette is not None and "hue" not in columns:
         # Seaborn colours the categories themselves then.
         columns["hue"] = columns["x"]
         hue_order = places.values
     groups, colors = hue_of(
-        columns.get("hue"), HOUSE, order=hue_order, palette=palette, norm=hue_norm
+        columns.get("hue"), look, order=hue_order, palette=palette, norm=hue_norm
     )
     same = bool(groups.values) and groups.values == places.values
     arrays = _summaries(
@@ -127,17 +137,18 @@ def bar(  # noqa: D417 (the other parameters are seaborn's)
             "native_scale=True needs numbers as categories; these are texts."
         )
     names = [columns["x"].name, columns["y"].name][:: 1 if along == "x" else -1]
+    shades = [desaturated(shade, saturation) for shade in colors]
     labels: dict[str, Any] = {
         "title": title,
         "x": names[0] if xlabel is None else xlabel,
         "y": names[1] if ylabel is None else ylabel,
         "groups": groups.texts,
-        "legend": [] if same else legend_entries([(groups, "color", colors)], legend),
-        "notes": finite_notes(values),
+        "legend": [] if same else legend_entries([(groups, "color", shades)], legend),
+        "notes": [*notes],
     }
     scale: dict[str, Any] = {
         "orient": along,
-        "colors": colors or [_one_color(color)],
+        "colors": colors or [_one_color(color, look)],
         "saturation": float(saturation),
         "fill": bool(fill),
         "width": float(width),
@@ -147,19 +158,21 @@ def bar(  # noqa: D417 (the other parameters are seaborn's)
         "log": _log_bases(log_scale, along),
         "capsize": float(capsize),
         "error_options": json_options(err_kws, "err_kws"),
+        "theme": look.name,
         "options": _options(kwargs),
     }
+    extent = extent_of(values, columns["y"].values)
     view = View(
         kind="bar",
         arrays=arrays,
         labels=labels,
         ticks={along: _names(places, formatter)},
         scale=scale,
-        caption=f"{describe(estimator, errorbar)} of {values.size} values"
+        caption=f"{describe(estimator, errorbar)} of {extent}"
         if len(arrays["y"]) < values.size
-        else f"{values.size} values",
+        else extent,
     )
-    return draw_bar(view, HOUSE, ax=ax)
+    return paint(view, look, ax=ax)
 
 
 def _orientation(
@@ -243,10 +256,10 @@ def _base(value: Any) -> float:
     return 10.0 if value is True else float(value)
 
 
-def _one_color(color: Any) -> str:
+def _one_color(color: Any, look: Theme) -> str:
     from matplotlib.colors import to_hex
 
-    return HOUSE.palette[0] if color is None else to_hex(color)
+    return look.palette[0] if color is None else to_hex(color)
 
 
 def _options(kwargs: Mapping[str, Any]) -> dict[str, Any]:

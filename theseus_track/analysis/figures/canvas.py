@@ -1,11 +1,9 @@
 """Make figures without pyplot, in the theme, carrying their View."""
 
-import math
-import textwrap
 from typing import TYPE_CHECKING, Any
 
-from theseus_track.analysis.figures.text import installed, literal
-from theseus_track.analysis.figures.theme import HOUSE, Theme
+from theseus_track.analysis.figures.text import installed
+from theseus_track.analysis.figures.theme import Theme, theme_named
 from theseus_track.errors import BadInput
 from theseus_track.records import View
 
@@ -15,26 +13,25 @@ if TYPE_CHECKING:
 
 __all__ = [
     "attach",
-    "caption_axes",
     "figure",
-    "label_axes",
+    "look_for",
     "new_figure",
     "style_axes",
 ]
 
-_POINTS_PER_INCH = 72.0
 _PAD = 0.04
-_LINE_SPACING = 1.35
-_MEAN_CHAR_WIDTH = 0.56
-"""Mean width of a character of the theme's fonts, in units of the font size."""
 
 
-def figure(rows: int = 1, cols: int = 1, **size: Any) -> "tuple[Figure, Any]":
+def figure(
+    rows: int = 1, cols: int = 1, *, theme: str | None = None, **size: Any
+) -> "tuple[Figure, Any]":
     """Make a figure and its axes, as `plt.subplots` does, without pyplot.
 
     Args:
         rows: Rows of axes, >= 1.
         cols: Columns of axes, >= 1.
+        theme: "light", "dark", "serif" or "serif-dark"; what helpers draw into the
+            axes takes it over.
         **size: `width` and `height` in inches, or `figsize`; `dpi`.
 
     Returns:
@@ -43,19 +40,30 @@ def figure(rows: int = 1, cols: int = 1, **size: Any) -> "tuple[Figure, Any]":
         helper can draw into the axes by `ax=`.
 
     Raises:
-        BadInput: For another keyword.
+        BadInput: For another keyword, or an unknown theme.
     """
     unknown = sorted(set(size) - {"width", "height", "figsize", "dpi"})
     if unknown:
         raise BadInput(
-            f"figure() has no parameter {unknown[0]!r}; it takes rows, cols, width, "
-            "height, figsize and dpi. Set other properties on the returned figure."
+            f"figure() has no parameter {unknown[0]!r}; it takes rows, cols, theme, "
+            "width, height, figsize and dpi. Set others on the returned figure."
         )
     width, height = size.get("figsize") or (3.2 * cols + 0.8, 2.6 * rows + 0.6)
+    look = theme_named(theme)
     made = new_figure(
-        size.get("width", width), size.get("height", height), HOUSE, size.get("dpi")
+        size.get("width", width), size.get("height", height), look, size.get("dpi")
     )
-    return made, made.subplots(rows, cols)
+    made.theseus_theme = look.name  # type: ignore[attr-defined]
+    axes = made.subplots(rows, cols)
+    for ax in made.axes:
+        style_axes(ax, look)
+    return made, axes
+
+
+def look_for(theme: str | None, ax: "Axes | None") -> Theme:
+    """Return the theme by name, else that of the figure that is drawn into."""
+    made = None if ax is None or theme is not None else ax.get_figure(root=True)
+    return theme_named(getattr(made, "theseus_theme", theme))
 
 
 def new_figure(
@@ -114,7 +122,7 @@ def style_axes(
     for side, spine in ax.spines.items():
         spine.set(
             visible=frame or side in ("left", "bottom"),
-            color=theme.ink,
+            color=theme.axis,
             linewidth=theme.stroke,
         )
     ax.tick_params(
@@ -127,111 +135,15 @@ def style_axes(
         pad=3.5,
         length=3.0,
         width=theme.stroke,
-        color=theme.ink,
+        color=theme.axis,
         labelsize=theme.small,
         labelcolor=theme.ink,
         labelfontfamily=list(installed(theme.family)),
     )
-
-
-def label_axes(
-    ax: "Axes",
-    theme: Theme,
-    *,
-    title: str | None,
-    xlabel: str | None,
-    ylabel: str | None,
-) -> None:
-    """Set the texts that the author wrote; `$...$` in them is maths."""
-    font: dict[str, Any] = {
-        "fontfamily": list(installed(theme.family)),
-        "fontweight": "normal",
-        "color": theme.ink,
-    }
-    if xlabel is not None:
-        ax.set_xlabel(
-            drawable(xlabel, theme), fontsize=theme.text, labelpad=4.0, **font
+    for axis in (ax.xaxis, ax.yaxis):
+        # The "1e38" of large numbers.
+        axis.offsetText.set(
+            fontsize=theme.small,
+            color=theme.ink,
+            fontfamily=list(installed(theme.family)),
         )
-    if ylabel is not None:
-        ax.set_ylabel(
-            drawable(ylabel, theme), fontsize=theme.text, labelpad=4.0, **font
-        )
-    if title is not None:
-        ax.set_title(
-            drawable(title, theme),
-            loc="left",
-            fontsize=theme.title,
-            pad=6.0,
-            **font,
-        )
-
-
-def drawable(text: str, theme: Theme) -> str:
-    """Return an author's text with its line breaks and its maths, else literal."""
-    lines = str(text).split("\n")
-    return "\n".join(ln if "$" in ln else literal(ln, theme) for ln in lines)
-
-
-def caption_axes(
-    ax: "Axes",
-    theme: Theme,
-    notes: list[str],
-    *,
-    marks: tuple[tuple[str, str], ...] = (),
-    width: float,
-) -> int:
-    """Write notes between title and axes.
-
-    Args:
-        ax: The axes, already labelled.
-        theme: The look.
-        notes: Sentences; joined and wrapped.
-        marks: (colour, text) pairs, each shown as a coloured square and its text.
-        width: Inches that a line may take.
-
-    Returns:
-        The number of lines written.
-    """
-    from matplotlib.offsetbox import AnchoredOffsetbox, HPacker, TextArea, VPacker
-
-    font = {
-        "family": list(installed(theme.family)),
-        "size": theme.small,
-        "weight": "normal",
-    }
-
-    def area(text: str, color: str) -> TextArea:
-        return TextArea(text, textprops={"color": color, "parse_math": False, **font})
-
-    characters = width * _POINTS_PER_INCH / (theme.small * _MEAN_CHAR_WIDTH)
-    lines = textwrap.wrap("; ".join(notes), max(16, math.floor(characters)))
-    rows: list[Any] = [area(line, theme.quiet) for line in lines]
-    if marks:
-        pieces: list[Any] = []
-        for color, text in marks:
-            pieces += [area("■", color), area(text + "  ", theme.quiet)]
-        rows.append(HPacker(children=pieces, pad=0, sep=3, align="baseline"))
-    if not rows:
-        return 0
-    box = AnchoredOffsetbox(
-        loc="lower left",
-        child=VPacker(children=rows, pad=0, sep=2, align="left"),
-        pad=0,
-        borderpad=0,
-        frameon=False,
-        bbox_to_anchor=(0.0, 1.0),
-        bbox_transform=ax.transAxes + _up(ax, 4.0),
-    )
-    ax.add_artist(box)
-    if ax.get_title(loc="left"):
-        pad = 7.0 + len(rows) * theme.small * _LINE_SPACING
-        ax.set_title(ax.get_title(loc="left"), loc="left", pad=pad)
-    return len(rows)
-
-
-def _up(ax: "Axes", points: float) -> Any:
-    from matplotlib.transforms import ScaledTranslation
-
-    made = ax.get_figure(root=True)
-    assert made is not None
-    return ScaledTranslation(0.0, points / _POINTS_PER_INCH, made.dpi_scale_trans)

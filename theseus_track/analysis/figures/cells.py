@@ -1,24 +1,22 @@
 """Read the data of a heatmap into cells: values, hidden cells, names and notes."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from theseus_track.analysis.figures.arrays import numbers, plain
-from theseus_track.analysis.figures.reduction import block_size, reduced
+from theseus_track.analysis.figures.arrays import bounded, dtype_of, numbers, plain
+from theseus_track.analysis.figures.reduction import block_size, extremes, reduced
 from theseus_track.errors import BadInput
 
-__all__ = ["TIMES", "Cells", "cell_labels", "read_cells"]
+__all__ = ["TIMES", "Cells", "cell_labels", "count_kinds", "read_cells"]
 
 TIMES = "\u00d7"
 """The multiplication sign, for shapes."""
 
 _MAX_DIMS = 3
 _MAX_PANELS = 64
-_LARGEST = 1e300
-"""The difference of two larger numbers would not be a number to matplotlib."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +28,10 @@ class Cells:
         shown: The same shape; False where the mask hides the cell.
         extent: Rows and columns of the data.
         blocks: How many rows and columns of the data became one cell.
-        panels: The index of each panel in the data; () without panels.
+        low: The lowest finite value of each block, shaped as `values`; None without
+            reduction.
+        high: The highest, in the same way.
+        panels: The name of each panel; () without panels.
         rows: Names of the data's rows, or None where they are only counted.
         columns: Names of the data's columns, or None.
         row_name: What the rows are, if the data says so.
@@ -46,7 +47,9 @@ class Cells:
     shown: np.ndarray
     extent: tuple[int, int]
     blocks: tuple[int, int]
-    panels: tuple[int, ...]
+    low: np.ndarray | None
+    high: np.ndarray | None
+    panels: tuple[str, ...]
     rows: tuple[str, ...] | None
     columns: tuple[str, ...] | None
     row_name: str | None
@@ -64,6 +67,8 @@ def read_cells(data: Any, mask: Any) -> Cells:
         BadInput: When the data is no array of numbers of at most three dimensions,
             or the mask has another shape.
     """
+    given = data
+    data, names = _from_mapping(given)
     values = numbers(data, "data")
     if values.ndim > _MAX_DIMS:
         raise BadInput(
@@ -72,25 +77,31 @@ def read_cells(data: Any, mask: Any) -> Cells:
         )
     shown = _shown(mask, values)
     single_row = values.ndim == 1
-    size, counts = int(shown.sum()), _counts(values, shown)
-    summary = _summary(values, shown)
+    size, counts = int(shown.sum()), count_kinds(values, shown)
+    summary = _summary(values, shown, dtype_of(given))
     if single_row:
         values, shown = values[np.newaxis], shown[np.newaxis]
     notes: list[str] = []
-    values, shown, panels = _choose_panels(values, shown, notes)
+    values, shown, panels = _choose_panels(values, shown, names, notes)
     extent = (values.shape[-2], values.shape[-1]) if values.ndim else (0, 0)
     blocks = (block_size(extent[0]), block_size(extent[1])) if values.size else (1, 1)
     if blocks != (1, 1):
         across = f"{blocks[0]}{TIMES}{blocks[1]}"
         notes.append(f"each cell is the mean of {across} values")
-    values, shown = reduced(_drawable(values, notes), shown, blocks)
+    whole = bounded(values, notes)
+    ends = (None, None) if blocks == (1, 1) else extremes(whole, shown, blocks)
+    values, shown = reduced(whole, shown, blocks)
     rows, row_name = (None, None) if single_row else _names(data, "index")
+    if names and not panels:
+        rows = names
     columns, column_name = _names(data, "index" if single_row else "columns")
     return Cells(
         values=values,
         shown=shown,
         extent=extent,
         blocks=blocks,
+        low=ends[0],
+        high=ends[1],
         panels=panels,
         rows=() if single_row else rows,
         columns=columns,
@@ -152,17 +163,37 @@ def _shown(mask: Any, values: np.ndarray) -> np.ndarray:
     return ~hidden.astype(bool)
 
 
+def _from_mapping(data: Any) -> tuple[Any, tuple[str, ...]]:
+    """Return a mapping as one array with a leading axis of its keys, and those."""
+    if not isinstance(data, Mapping) or not data:
+        return data, ()
+    names = tuple(map(str, data))
+    items = [numbers(data[key], f"data[{key!r}]") for key in data]
+    shapes = {name: item.shape for name, item in zip(names, items, strict=True)}
+    if len(set(shapes.values())) > 1:
+        told = ", ".join(
+            f"{name!r} {shape}" for name, shape in list(shapes.items())[:6]
+        )
+        raise BadInput(
+            f"The arrays of a dict are rows or panels of one heatmap, and differ in "
+            f"shape: {told}. Use grid('heatmap', data), which draws each as it is."
+        )
+    stacked = np.stack(items)
+    return (stacked[:, np.newaxis] if stacked.ndim == 1 else stacked), names
+
+
 def _choose_panels(
-    values: np.ndarray, shown: np.ndarray, notes: list[str]
-) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
+    values: np.ndarray, shown: np.ndarray, names: Sequence[str], notes: list[str]
+) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
     if values.ndim < _MAX_DIMS:
         return values, shown, ()
     count = values.shape[0]
+    names = names or tuple(map(str, range(count)))
     if count <= _MAX_PANELS:
-        return values, shown, tuple(range(count))
+        return values, shown, tuple(names)
     chosen = np.linspace(0, count - 1, _MAX_PANELS).round().astype(int)
     notes.append(f"{_MAX_PANELS} of {count} panels")
-    return values[chosen], shown[chosen], tuple(map(int, chosen))
+    return values[chosen], shown[chosen], tuple(names[index] for index in chosen)
 
 
 def _names(data: Any, axis: str) -> tuple[tuple[str, ...] | None, str | None]:
@@ -174,7 +205,8 @@ def _names(data: Any, axis: str) -> tuple[tuple[str, ...] | None, str | None]:
     return tuple(map(str, index)), None if name is None else str(name)
 
 
-def _counts(values: np.ndarray, shown: np.ndarray) -> dict[str, int]:
+def count_kinds(values: np.ndarray, shown: np.ndarray) -> dict[str, int]:
+    """Return kind -> count for the shown values that are "NaN", "+inf" or "-inf"."""
     if np.isfinite(values).all():
         return {}
     kinds = {
@@ -186,8 +218,8 @@ def _counts(values: np.ndarray, shown: np.ndarray) -> dict[str, int]:
     return {kind: count for kind, count in sums.items() if count}
 
 
-def _summary(values: np.ndarray, shown: np.ndarray) -> str:
-    shape = TIMES.join(map(str, values.shape)) or "one number"
+def _summary(values: np.ndarray, shown: np.ndarray, dtype: str) -> str:
+    shape = f"{TIMES.join(map(str, values.shape)) or 'one number'} {dtype}".strip()
     finite = np.isfinite(values) & shown
     count = int(finite.sum())
     if not count:
@@ -197,13 +229,3 @@ def _summary(values: np.ndarray, shown: np.ndarray) -> str:
     # Divided before it is summed: the sum of two of the largest floats overflows.
     mean = np.sum(values / count, where=finite)
     return f"{shape}, {low:.4g} to {high:.4g}, mean {mean:.4g}"
-
-
-def _drawable(values: np.ndarray, notes: list[str]) -> np.ndarray:
-    """Bound values so that their differences are finite; note it where it matters."""
-    with np.errstate(invalid="ignore"):
-        beyond = np.isfinite(values) & (np.abs(values) > _LARGEST)
-    if not beyond.any():
-        return values
-    notes.append(f"values beyond ±{_LARGEST:g} are drawn as that")
-    return np.where(beyond, np.sign(values) * _LARGEST, values)

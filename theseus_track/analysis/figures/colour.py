@@ -1,5 +1,6 @@
 """Choose colours from the data: the map, the range and the colours of groups."""
 
+import colorsys
 import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ __all__ = [
     "color_scale",
     "colormap",
     "colormap_name",
+    "desaturated",
     "group_colors",
     "ink_on",
     "norm_name",
@@ -51,8 +53,9 @@ def color_scale(
         norm: None, "linear", "log", or such a matplotlib Normalize.
 
     Returns:
-        `vmin`, `vmax`, `center` (or None), `cmap` (a name or a list of hex colours)
-        and `norm` ("linear" or "log").
+        `vmin`, `vmax`, `center` (or None), `cmap` (a name or a list of hex colours),
+        `norm` ("linear" or "log"), and `extend`: on which sides values lie beyond
+        the range ("neither", "min", "max" or "both").
     """
     kind, low, high = norm_name(norm)
     low, high = (low if vmin is None else vmin), (high if vmax is None else vmax)
@@ -77,6 +80,7 @@ def color_scale(
         "center": None if center is None else float(center),
         "cmap": colormap_name(fallback if cmap is None else cmap),
         "norm": kind,
+        "extend": _extend(finite, bottom, top),
     }
 
 
@@ -189,6 +193,14 @@ def group_colors(
     return _named_palette("viridis" if palette is None else palette, len(levels))
 
 
+def desaturated(color: str, saturation: float) -> str:
+    """Return a colour with its HLS saturation scaled, as seaborn fills bars."""
+    from matplotlib.colors import to_hex, to_rgb
+
+    hue, lightness, strength = colorsys.rgb_to_hls(*to_rgb(color))
+    return to_hex(colorsys.hls_to_rgb(hue, lightness, strength * saturation))
+
+
 def ink_on(color: Any) -> str:
     """Return black or white, whichever is read better on an RGB colour (WCAG 2)."""
     linear = [
@@ -205,6 +217,13 @@ def _range(finite: np.ndarray, *, robust: bool) -> tuple[float, float]:
         low, high = np.percentile(finite, _ROBUST)
         return float(low), float(high)
     return float(finite.min()), float(finite.max())
+
+
+def _extend(finite: np.ndarray, low: float, high: float) -> str:
+    below, above = bool((finite < low).any()), bool((finite > high).any())
+    if below and above:
+        return "both"
+    return "min" if below else "max" if above else "neither"
 
 
 def _along_map(levels: np.ndarray, palette: object, hue_norm: object) -> list[str]:

@@ -109,12 +109,10 @@ def read_wide(data: Any) -> dict[str, Column]:
         `x` and `y`, and for several series `hue`, the series' name.
     """
     if is_table(data):
-        series = {
-            str(key): np.atleast_1d(plain(data[key], f"data[{key!r}]")) for key in data
-        }
+        series = {str(key): _plotted(data[key], f"data[{key!r}]") for key in data}
         index = plain(data.index, "data.index") if hasattr(data, "index") else None
     else:
-        array = np.atleast_1d(plain(data, "data"))
+        array = _plotted(data, "data")
         if array.ndim == 1:
             index = (
                 plain(data.index, "data.index") if hasattr(data, "to_numpy") else None
@@ -218,7 +216,7 @@ def _key(item: Any, role: str) -> Any:
 def _column(data: Any, value: Any, role: str) -> Column:
     if isinstance(value, str) or (isinstance(value, int) and is_table(data)):
         return _named(data, value, role)
-    array = np.atleast_1d(plain(value, role))
+    array = _plotted(value, role)
     if array.ndim != 1:
         raise BadInput(
             f"{role} has shape {array.shape}; it must have one dimension. Choose a "
@@ -226,6 +224,13 @@ def _column(data: Any, value: Any, role: str) -> Column:
         )
     name = getattr(value, "name", None)
     return Column(values=array, name=None if name is None else str(name))
+
+
+def _plotted(value: Any, role: str) -> np.ndarray:
+    """Return numbers or categories as an array of at least one dimension."""
+    array = np.atleast_1d(plain(value, role))
+    # Complex numbers would pass as categories; this says what to do with them.
+    return numbers(array, role) if array.dtype.kind == "c" else array
 
 
 def _named(data: Any, name: Any, role: str) -> Column:
@@ -240,4 +245,4 @@ def _named(data: Any, name: Any, role: str) -> Column:
         )
     if name not in data:
         raise BadInput(f"{role}: {describe_unknown('column', name, map(str, data))}")
-    return Column(values=np.atleast_1d(plain(data[name], role)), name=str(name))
+    return Column(values=_plotted(data[name], role), name=str(name))

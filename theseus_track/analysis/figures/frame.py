@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 from theseus_track.analysis.figures.canvas import (
     attach,
-    caption_axes,
-    label_axes,
     new_figure,
     style_axes,
 )
+from theseus_track.analysis.figures.cells import TIMES
 from theseus_track.analysis.figures.text import installed, literal
+from theseus_track.analysis.figures.texts import caption_axes, label_axes, room_for
 from theseus_track.analysis.figures.theme import Theme
 from theseus_track.analysis.figures.ticks import label_cells, text_width
 from theseus_track.errors import BadInput
@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["finish", "label_places", "labelled", "place"]
+__all__ = [
+    "add_legend",
+    "finish",
+    "label_places",
+    "labelled",
+    "place",
+    "room_of",
+    "say_nothing",
+]
 
 _LEGEND_MARGIN = 0.55
 
@@ -39,19 +47,56 @@ def place(
     """
     if ax is None:
         beside = _legend_width(view, theme)
-        ticks = text_width([str(text)[:40] for text in view.ticks.get("y", ())], theme)
-        made = new_figure(size[0] + 0.8 + beside + ticks, size[1] + 0.9, theme)
+        ticks = text_width(view.ticks.get("y", ()), theme)
+        left, above = room_for(
+            theme,
+            title=labelled(view.labels.get("title")),
+            ylabel=labelled(view.labels.get("y")),
+            size=size,
+            beside=beside,
+        )
+        width = size[0] + 0.5 + left + beside + ticks
+        made = new_figure(width, size[1] + 0.65 + above, theme)
         ax = made.subplots()
     else:
-        owner = ax.get_figure(root=True)
-        if owner is None:
-            raise BadInput("ax= belongs to no figure. Pass axes of a figure.")
-        made = owner
-        width, height = made.get_size_inches()
-        box = ax.get_position()
-        size = (box.width * width, box.height * height)
+        made, size = room_of(view, ax)
     style_axes(ax, theme, grid=grid)
     return made, ax, size
+
+
+def room_of(view: View, ax: "Axes") -> "tuple[Figure, tuple[float, float]]":
+    """Return the figure of given axes, and their size in inches.
+
+    Raises:
+        BadInput: When the axes belong to no figure.
+    """
+    made = ax.get_figure(root=True)
+    if made is None:
+        raise BadInput("ax= belongs to no figure. Pass axes of a figure.")
+    panel: Any = view.scale.get("panel")
+    if panel:
+        # One of several panels: the layout that makes the room runs later.
+        return made, (panel[0], panel[1])
+    width, height = made.get_size_inches()
+    box = ax.get_position()
+    return made, (box.width * width, box.height * height)
+
+
+def say_nothing(ax: "Axes", theme: Theme, shape: Sequence[int] = ()) -> None:
+    """Say that there is no data where it would be, and leave the ticks out."""
+    # Not by setting no ticks, which other panels on the same axis would share.
+    ax.tick_params(bottom=False, left=False, labelbottom=False, labelleft=False)
+    ax.text(
+        0.5,
+        0.5,
+        f"no data (shape {TIMES.join(map(str, shape))})" if shape else "no data",
+        transform=ax.transAxes,
+        fontsize=theme.title,
+        fontfamily=list(installed(theme.family)),
+        color=theme.quiet,
+        ha="center",
+        va="center",
+    )
 
 
 def label_places(
@@ -90,13 +135,30 @@ def finish(
     """Write labels, notes and legend, and leave the View."""
     labels = view.labels
     texts = {role: labelled(labels.get(role)) for role in ("title", "x", "y")}
-    label_axes(ax, theme, title=texts["title"], xlabel=texts["x"], ylabel=texts["y"])
+    beside = _legend_width(view, theme)
+    label_axes(
+        ax,
+        theme,
+        title=texts["title"],
+        xlabel=texts["x"],
+        ylabel=texts["y"],
+        size=size,
+        beside=beside,
+    )
     own = labels.get("notes")
     written = [*(map(str, own) if isinstance(own, list) else ()), *notes]
-    caption_axes(ax, theme, written, width=size[0])
+    caption_axes(ax, theme, written, width=size[0] + beside)
     entries = labels.get("legend")
     if isinstance(entries, list) and entries:
-        _add_legend(ax, view, theme, entries)
+        add_legend(
+            ax,
+            view.kind,
+            theme,
+            entries,
+            loc="upper left",
+            bbox_to_anchor=(1.01, 1.0),
+            borderaxespad=0.0,
+        )
     return attach(made, ax, view)
 
 
@@ -109,19 +171,32 @@ def _legend_width(view: View, theme: Theme) -> float:
     entries = view.labels.get("legend")
     if not isinstance(entries, list) or not entries:
         return 0.0
-    texts = [str(e["label"])[:40] for e in entries if isinstance(e, dict)]
+    texts = [e["label"] for e in entries if isinstance(e, dict)]
     return text_width(texts, theme) + _LEGEND_MARGIN
 
 
-def _add_legend(ax: "Axes", view: View, theme: Theme, entries: Sequence[Any]) -> None:
-    handles = [_handle(entry, view, theme) for entry in entries]
+def add_legend(
+    owner: "Axes | Figure",
+    kind: str,
+    theme: Theme,
+    entries: Sequence[Any],
+    **where: Any,
+) -> None:
+    """Add a legend to axes or to a figure.
+
+    Args:
+        owner: Whose legend it is.
+        kind: The kind of View, which decides the handles.
+        theme: The look.
+        entries: As `legend_entries` returns them.
+        **where: Matplotlib's keywords for its place.
+    """
+    handles = [_handle(entry, kind, theme) for entry in entries]
     texts = [literal(entry["label"], theme) for entry in entries]
-    legend = ax.legend(
+    legend = owner.legend(
         handles,
         texts,
-        loc="upper left",
-        bbox_to_anchor=(1.01, 1.0),
-        borderaxespad=0.0,
+        **where,
         numpoints=1,
         frameon=False,
         labelcolor=theme.ink,
@@ -133,17 +208,17 @@ def _add_legend(ax: "Axes", view: View, theme: Theme, entries: Sequence[Any]) ->
             text.set_color(theme.quiet)
 
 
-def _handle(entry: Mapping[str, Any], view: View, theme: Theme) -> Any:
+def _handle(entry: Mapping[str, Any], kind: str, theme: Theme) -> Any:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     if len(entry) == 1:
         return Patch(visible=False)
     color = entry.get("color", theme.ink)
-    if view.kind == "bar":
+    if kind in ("bar", "histogram"):
         return Patch(facecolor=color, edgecolor=color)
     dash = entry.get("dash") or []
-    line = view.kind == "line"
+    line = kind == "line"
     marker = entry.get("marker") or ("" if line else "o")
     return Line2D(
         [],

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from theseus_track.analysis.figures.arrays import json_options, plain
+from theseus_track.analysis.figures.canvas import look_for
 from theseus_track.analysis.figures.cells import Cells, cell_labels, read_cells
 from theseus_track.analysis.figures.colour import color_scale
-from theseus_track.analysis.figures.heatmap_drawing import draw_heatmap
-from theseus_track.analysis.figures.theme import HOUSE
+from theseus_track.analysis.figures.drawing import paint
 from theseus_track.errors import BadInput
 from theseus_track.records import View
 
@@ -47,6 +47,7 @@ def heatmap(  # noqa: D417 (the other parameters are seaborn's)
     title: str | None = None,
     xlabel: str | None = None,
     ylabel: str | None = None,
+    theme: str | None = None,
     **kwargs: Any,
 ) -> "Figure":
     """Draw numbers as colours; the parameters and meanings of `seaborn.heatmap`.
@@ -54,15 +55,18 @@ def heatmap(  # noqa: D417 (the other parameters are seaborn's)
     Colours are chosen from the data: a diverging map centred on 0 for values of both
     signs, else a sequential one; the range comes from finite values. NaN, +inf and
     -inf have their own colours and are counted. Arrays above 512 cells a side are
-    averaged in blocks, and the figure says so.
+    averaged in blocks, and the figure says so; the View keeps the lowest and the
+    highest value of each block as well.
 
     Args:
         data: [row, column]; [column], drawn as one row; a number, shown as text;
             [panel, row, column], drawn as small multiples on one scale. A data frame
-            names rows and columns.
+            names rows and columns; a dict names the rows or panels, its values.
         title: Above the axes.
         xlabel: Below the axes; by default the name of a data frame's columns.
         ylabel: Beside the axes; by default the name of a data frame's index.
+        theme: "light", "dark", "serif" or "serif-dark"; by default that of the figure
+            of `ax`, else "light".
         **kwargs: `norm` ("linear" or "log"), `alpha`, `rasterized`, `zorder`.
 
     Returns:
@@ -77,12 +81,13 @@ def heatmap(  # noqa: D417 (the other parameters are seaborn's)
         >>> view_of(heatmap(np.eye(3), xlabel="Feature")).arrays["values"].shape
         (3, 3)
     """
+    look = look_for(theme, ax)
     cells = read_cells(data, mask)
     texts = _annotations(annot, data, cells, fmt)
     options = _image_options(kwargs)
     scale = color_scale(
         cells.values[cells.shown],
-        HOUSE,
+        look,
         vmin=vmin,
         vmax=vmax,
         center=center,
@@ -100,7 +105,7 @@ def heatmap(  # noqa: D417 (the other parameters are seaborn's)
         "title": title,
         "x": cells.column_name if xlabel is None else xlabel,
         "y": cells.row_name if ylabel is None else ylabel,
-        "panels": [str(index) for index in cells.panels],
+        "panels": list(cells.panels),
         "annot": texts,
         "notes": list(cells.notes),
         "counts": {**cells.counts},
@@ -120,6 +125,7 @@ def heatmap(  # noqa: D417 (the other parameters are seaborn's)
         "x_total": _counted(xticklabels, cells.columns, cells.extent[1]),
         "y_total": _counted(yticklabels, cells.rows, cells.extent[0]),
         "blocks": list(cells.blocks),
+        "theme": look.name,
     }
     view = View(
         kind="heatmap",
@@ -129,7 +135,7 @@ def heatmap(  # noqa: D417 (the other parameters are seaborn's)
         scale=drawing,
         caption=_caption(cells),
     )
-    return draw_heatmap(view, HOUSE, ax=ax, cbar_ax=cbar_ax)
+    return paint(view, look, ax=ax, cbar_ax=cbar_ax)
 
 
 def _counted(option: Any, names: Any, total: int) -> int | None:
@@ -140,8 +146,14 @@ def _counted(option: Any, names: Any, total: int) -> int | None:
 def _arrays(cells: Cells, *, masked: bool) -> dict[str, np.ndarray]:
     """Return the drawn arrays, in float32 where that keeps them finite."""
     finite = cells.values[np.isfinite(cells.values)]
-    fits = not finite.size or np.abs(finite).max() <= np.finfo(np.float32).max
-    arrays = {"values": cells.values.astype(np.float32 if fits else np.float64)}
+    # A quarter, so that matplotlib's differences of them stay finite as well.
+    largest = np.finfo(np.float32).max / 4.0
+    fits = not finite.size or np.abs(finite).max() <= largest
+    dtype = np.float32 if fits else np.float64
+    kept = {"values": cells.values, "low": cells.low, "high": cells.high}
+    arrays = {
+        role: array.astype(dtype) for role, array in kept.items() if array is not None
+    }
     return {**arrays, "mask": ~cells.shown} if masked else arrays
 
 

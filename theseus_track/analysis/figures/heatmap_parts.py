@@ -14,6 +14,7 @@ from theseus_track.records import View
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
     from matplotlib.figure import Figure
     from matplotlib.image import AxesImage
@@ -24,8 +25,12 @@ __all__ = [
     "annotate",
     "axes_size",
     "draw_cells",
+    "kind_colors",
     "label_rows_and_columns",
+    "mappable_of",
     "marks_of",
+    "norm_of",
+    "painted",
     "text_of",
     "texts_of",
 ]
@@ -33,10 +38,10 @@ __all__ = [
 FLAT = 1.3
 """Axes lower than this, in inches, have their colour bar below."""
 
-_CELL = 0.3
+_CELL = 0.28
 """Side of a cell in inches, as long as all of them fit."""
-_LARGEST = (6.4, 5.6)
-_SMALLEST = (2.2, 0.5)
+_LARGEST = (4.8, 4.4)
+_SMALLEST = (1.9, 0.5)
 _KINDS = ("NaN", "+inf", "-inf")
 
 
@@ -46,7 +51,7 @@ def axes_size(shape: tuple[int, ...], view: View, theme: Theme) -> tuple[float, 
     cell_w = cell_h = _CELL
     if view.labels.get("annot") is not None:
         texts = np.asarray(view.labels["annot"], object).ravel()
-        cell_w = max(cell_w, text_width([str(text) for text in texts], theme) + 0.1)
+        cell_w = max(cell_w, text_width(texts, theme) + 0.1)
     shrink = min(1.0, _LARGEST[0] / (columns * cell_w), _LARGEST[1] / (rows * cell_h))
     width = max(columns * cell_w * shrink, _SMALLEST[0])
     height = max(rows * cell_h * shrink, _SMALLEST[1])
@@ -77,7 +82,7 @@ def draw_cells(
     image: AxesImage = ax.imshow(
         np.ma.array(values, mask=hidden),
         cmap=colormap(scale),
-        norm=_norm(scale),
+        norm=norm_of(scale),
         **place,
         **options,
     )
@@ -85,8 +90,11 @@ def draw_cells(
     if mask is not None:
         kinds &= ~mask
     if kinds.any():
-        ax.imshow(_painted(kinds, theme), **place, **options)
+        ax.imshow(painted(kinds, theme), **place, **options)
     width, color = scale["linewidths"], scale["linecolor"]
+    if color == "white":
+        # Seaborn's default, which means: as the paper.
+        color = theme.paper
     if width:
         ax.hlines(range(1, rows), 0, columns, colors=color, linewidths=width)
         ax.vlines(range(1, columns), 0, rows, colors=color, linewidths=width)
@@ -94,25 +102,34 @@ def draw_cells(
     return image
 
 
-def _painted(kinds: np.ndarray, theme: Theme) -> np.ndarray:
+def painted(kinds: np.ndarray, theme: Theme) -> np.ndarray:
     """Return an image [row, column, RGBA] that is clear but for non-finite cells."""
     from matplotlib.colors import to_rgba
 
     image = np.zeros((*kinds.shape[1:], 4), np.float32)
-    for where, color in zip(kinds, _kind_colors(theme), strict=True):
+    for where, color in zip(kinds, kind_colors(theme), strict=True):
         image[where] = to_rgba(color)
     return image
 
 
-def _kind_colors(theme: Theme) -> tuple[str, str, str]:
+def kind_colors(theme: Theme) -> tuple[str, str, str]:
+    """Return the colours of NaN, +inf and -inf."""
     return theme.nan, theme.posinf, theme.neginf
 
 
-def _norm(scale: Mapping[str, Any]) -> "Normalize":
+def norm_of(scale: Mapping[str, Any]) -> "Normalize":
+    """Return matplotlib's norm of the scale of a View."""
     from matplotlib.colors import LogNorm, Normalize
 
     cls = LogNorm if scale.get("norm") == "log" else Normalize
     return cls(scale["vmin"], scale["vmax"])
+
+
+def mappable_of(view: View) -> "ScalarMappable":
+    """Return what a colour bar explains: the colours of a View's scale."""
+    from matplotlib.cm import ScalarMappable
+
+    return ScalarMappable(norm_of(view.scale), colormap(view.scale))
 
 
 def annotate(
@@ -128,7 +145,7 @@ def annotate(
         return
     written = np.asarray(texts, object)
     rows, columns = written.shape
-    widest = text_width([str(text) for text in written.ravel()], theme) or 1.0
+    widest = text_width(written.ravel(), theme) or 1.0
     fit = min(1.0, 0.92 * size[0] / columns / widest, 0.8 * size[1] / rows / 0.15)
     values = view.arrays["values"].reshape(-1, rows, columns)[0]
     colors = image.to_rgba(np.nan_to_num(values, nan=0.0, posinf=0.0, neginf=0.0))
@@ -190,7 +207,7 @@ def marks_of(view: View, theme: Theme) -> tuple[tuple[str, str], ...]:
     if not isinstance(counts, Mapping):
         return ()
     total = view.scale.get("of")
-    colors = dict(zip(_KINDS, _kind_colors(theme), strict=True))
+    colors = dict(zip(_KINDS, kind_colors(theme), strict=True))
     pairs = [(colors[kind], f"{count} {kind}") for kind, count in counts.items()]
     if pairs:
         color, text = pairs[-1]
@@ -200,7 +217,7 @@ def marks_of(view: View, theme: Theme) -> tuple[tuple[str, str], ...]:
 
 def add_bar(
     made: "Figure",
-    image: "AxesImage",
+    image: "ScalarMappable",
     view: View,
     theme: Theme,
     ax: Any,
@@ -208,36 +225,42 @@ def add_bar(
     size: tuple[float, float],
 ) -> None:
     """Add a colour bar beside the axes, or below flat ones, or in `cbar_ax`."""
+    scale: Any = view.scale
     flat = size[1] < FLAT and cbar_ax is None
     options: dict[str, Any] = {"ax": ax} if cbar_ax is None else {"cax": cbar_ax}
-    if cbar_ax is None:
-        options |= (
-            {"location": "bottom", "aspect": 40}
-            if flat
-            else {"aspect": 25, "pad": 0.02}
-        )
-    scale: Any = view.scale
+    if flat:
+        options |= {"location": "bottom", "aspect": 40}
+    elif cbar_ax is None and not isinstance(ax, list) and not scale["colorbar_options"]:
+        # As high as the cells, also where those are square; a bar that takes room
+        # from the axes would be as high as the room.
+        wide = max(0.1, min(0.16, 0.04 * size[1])) / size[0]
+        place = (1.0 + 0.08 / size[0], 0.0, wide, 1.0)
+        options = {"cax": ax.inset_axes(place)}
+    elif cbar_ax is None:
+        options |= {"aspect": 25 if size[1] > 2.0 else 14, "pad": 0.02}
+    # An arrow says that values lie beyond the range, where they look like its end.
+    options |= {"extend": scale.get("extend", "neither"), "extendfrac": 0.03}
     options |= scale["colorbar_options"]
+    if scale["vmin"] == scale["vmax"]:
+        options.setdefault("ticks", [scale["vmin"]])
     bar = made.colorbar(image, **options)
     bar.outline.set_visible(False)
-    style: dict[str, Any] = {
-        "labelsize": theme.small,
-        "labelcolor": theme.ink,
-        "color": theme.ink,
-    }
+    font = list(installed(theme.family))
+    bar.ax.minorticks_off()
     bar.ax.tick_params(
         which="both",
         direction="out",
         pad=3.0,
         width=theme.stroke,
         length=2.5,
-        labelfontfamily=list(installed(theme.family)),
-        **style,
+        labelfontfamily=font,
+        labelsize=theme.small,
+        labelcolor=theme.ink,
+        color=theme.axis,
     )
-    label = bar.ax.xaxis.label if flat else bar.ax.yaxis.label
-    label.set(
-        fontsize=theme.text, color=theme.ink, fontfamily=list(installed(theme.family))
-    )
+    for axis in (bar.ax.xaxis, bar.ax.yaxis):
+        axis.label.set(fontsize=theme.text, color=theme.ink, fontfamily=font)
+        axis.offsetText.set(fontsize=theme.small, color=theme.ink, fontfamily=font)
 
 
 def text_of(view: View, role: str) -> str | None:

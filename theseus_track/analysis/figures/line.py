@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from theseus_track.analysis.figures.arrays import json_options
+from theseus_track.analysis.figures.arrays import bounded, extent_of, json_options
+from theseus_track.analysis.figures.canvas import look_for
 from theseus_track.analysis.figures.columns import (
     Column,
     Levels,
@@ -14,7 +15,8 @@ from theseus_track.analysis.figures.columns import (
     optional_levels,
     read_long,
 )
-from theseus_track.analysis.figures.line_drawing import draw_line
+from theseus_track.analysis.figures.drawing import paint
+from theseus_track.analysis.figures.multiples import in_panels
 from theseus_track.analysis.figures.refusal import (
     refuse,
     refuse_deprecated,
@@ -28,7 +30,6 @@ from theseus_track.analysis.figures.semantics import (
     sizes_for,
 )
 from theseus_track.analysis.figures.statistics import describe, summarise
-from theseus_track.analysis.figures.theme import HOUSE
 from theseus_track.errors import BadInput
 from theseus_track.records import View
 
@@ -49,6 +50,7 @@ _LINE_OPTIONS = (
 )
 
 
+@in_panels
 def line(  # noqa: D417 (the other parameters are seaborn's)
     data: Any = None,
     *,
@@ -82,6 +84,7 @@ def line(  # noqa: D417 (the other parameters are seaborn's)
     title: str | None = None,
     xlabel: str | None = None,
     ylabel: str | None = None,
+    theme: str | None = None,
     **kwargs: Any,
 ) -> "Figure":
     """Draw y over x as lines; as `seaborn.lineplot`.
@@ -95,6 +98,8 @@ def line(  # noqa: D417 (the other parameters are seaborn's)
         title: Above the axes.
         xlabel: Below the axes; the name of x by default.
         ylabel: Beside the axes; the name of y by default.
+        theme: "light", "dark", "serif" or "serif-dark"; by default that of the figure
+            of `ax`, else "light".
         **kwargs: `alpha`, `color`, `linestyle`, `linewidth`, `marker`, `markersize`,
             `zorder`.
 
@@ -121,21 +126,24 @@ def line(  # noqa: D417 (the other parameters are seaborn's)
         )
     refuse_unknown("line", kwargs, _LINE_OPTIONS)
     given = {"x": x, "y": y, "hue": hue, "size": size, "style": style, "units": units}
+    look = look_for(theme, ax)
     columns, wide = read_long(data, given)
     if wide and "hue" in columns:
         columns["style"] = columns["hue"]
     columns = _completed(columns)
     hues, colors = hue_of(
-        columns.get("hue"), HOUSE, order=hue_order, palette=palette, norm=hue_norm
+        columns.get("hue"), look, order=hue_order, palette=palette, norm=hue_norm
     )
-    thick = float(kwargs.get("linewidth", HOUSE.line))
+    thick = float(kwargs.get("linewidth", look.line))
     widths_of = optional_levels(columns, "size", size_order)
     widths = sizes_for(widths_of, sizes, size_norm, (0.5 * thick, 2.0 * thick))
     styles = optional_levels(columns, "style", style_order)
     dash_list, marker_list = dashes_for(styles, dashes), markers_for(styles, markers)
     across = "y" if orient == "x" else "x"
     places = coordinates(columns[orient], orient)
-    values = columns[across].numbers(across)
+    raw = columns[across].numbers(across)
+    notes = finite_notes(raw)
+    values = bounded(raw, notes)
     keys = [hues, widths_of, styles, optional_levels(columns, "units", None)]
     lines, members = _members(keys, len(values))
     how = {"estimator": estimator, "errorbar": errorbar, "n_boot": n_boot, "seed": seed}
@@ -157,7 +165,7 @@ def line(  # noqa: D417 (the other parameters are seaborn's)
             ],
             legend,
         ),
-        "notes": finite_notes(values),
+        "notes": [*notes],
     }
     scale: dict[str, Any] = {
         "orient": orient,
@@ -167,19 +175,19 @@ def line(  # noqa: D417 (the other parameters are seaborn's)
         "markers": [_pick(marker_list, key[2], "") for key in lines],
         "error_style": err_style,
         "error_options": json_options(err_kws, "err_kws"),
+        "theme": look.name,
         "options": json_options(kwargs, "line"),
     }
+    extent = extent_of(values, columns[across].values)
     view = View(
         kind="line",
         arrays=arrays,
         labels=labels,
         ticks={orient: places[1]},
         scale=scale,
-        caption=f"{describe(estimator, errorbar)} of {values.size} values"
-        if averaged
-        else f"{values.size} values",
+        caption=f"{describe(estimator, errorbar)} of {extent}" if averaged else extent,
     )
-    return draw_line(view, HOUSE, ax=ax)
+    return paint(view, look, ax=ax)
 
 
 def _completed(columns: dict[str, Column]) -> dict[str, Column]:

@@ -4,7 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from theseus_track.analysis.figures.frame import finish, label_places, place
+from theseus_track.analysis.figures.frame import (
+    finish,
+    label_places,
+    place,
+    say_nothing,
+)
 from theseus_track.analysis.figures.theme import Theme
 from theseus_track.records import View
 
@@ -14,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_line"]
 
-_SIZE = (4.6, 2.8)
+_SIZE = (3.7, 2.5)
 _MANY_POINTS = 20_000
 """More points than this become pixels inside the PDF."""
 
@@ -46,9 +51,20 @@ def draw_line(view: View, theme: Theme, *, ax: "Axes | None" = None) -> "Figure"
         }
         kept = {k: v for k, v in scale["options"].items() if k != "color"}
         ax.plot(x, y, **{**style, **kept})
+        _draw_lone_points(ax, x, y, color)
+    if not arrays["y"].size:
+        say_nothing(ax, theme)
     names = list(view.ticks.get(along, ()))
     notes = label_places(ax, along, names, list(range(len(names))), size, theme)
     return finish(made, ax, view, theme, size=size, notes=notes)
+
+
+def _draw_lone_points(ax: "Axes", x: np.ndarray, y: np.ndarray, color: str) -> None:
+    """Mark points between two gaps, which a line alone would not show."""
+    known = np.concatenate([[False], np.isfinite(x) & np.isfinite(y), [False]])
+    alone = known[1:-1] & ~known[:-2] & ~known[2:]
+    if alone.any() and len(x) > 1:
+        ax.scatter(x[alone], y[alone], s=10.0, color=color, linewidths=0.0)
 
 
 def _draw_errors(

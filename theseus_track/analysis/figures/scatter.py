@@ -5,22 +5,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from theseus_track.analysis.figures.arrays import json_options
+from theseus_track.analysis.figures.arrays import bounded, extent_of, json_options
+from theseus_track.analysis.figures.canvas import look_for
 from theseus_track.analysis.figures.columns import (
     coordinates,
     finite_notes,
     optional_levels,
     read_long,
 )
+from theseus_track.analysis.figures.drawing import paint
+from theseus_track.analysis.figures.multiples import in_panels
 from theseus_track.analysis.figures.refusal import refuse_unknown
-from theseus_track.analysis.figures.scatter_drawing import draw_scatter
 from theseus_track.analysis.figures.semantics import (
     hue_of,
     legend_entries,
     markers_for,
     sizes_for,
 )
-from theseus_track.analysis.figures.theme import HOUSE
 from theseus_track.errors import BadInput
 from theseus_track.records import View
 
@@ -34,6 +35,7 @@ _AREA = 30.0
 _POINT_OPTIONS = ("alpha", "color", "edgecolor", "linewidth", "marker", "s", "zorder")
 
 
+@in_panels
 def scatter(  # noqa: D417 (the other parameters are seaborn's)
     data: Any = None,
     *,
@@ -55,6 +57,7 @@ def scatter(  # noqa: D417 (the other parameters are seaborn's)
     title: str | None = None,
     xlabel: str | None = None,
     ylabel: str | None = None,
+    theme: str | None = None,
     **kwargs: Any,
 ) -> "Figure":
     """Draw y against x as points; as `seaborn.scatterplot`.
@@ -65,6 +68,8 @@ def scatter(  # noqa: D417 (the other parameters are seaborn's)
         title: Above the axes.
         xlabel: Below the axes; the name of x by default.
         ylabel: Beside the axes; the name of y by default.
+        theme: "light", "dark", "serif" or "serif-dark"; by default that of the figure
+            of `ax`, else "light".
         **kwargs: `alpha`, `color`, `edgecolor`, `linewidth`, `marker`, `s` (the area
             in points squared), `zorder`.
 
@@ -81,6 +86,7 @@ def scatter(  # noqa: D417 (the other parameters are seaborn's)
     """
     refuse_unknown("scatter", kwargs, _POINT_OPTIONS)
     given = {"x": x, "y": y, "hue": hue, "size": size, "style": style}
+    look = look_for(theme, ax)
     columns, wide = read_long(data, given)
     if wide and "hue" in columns:
         columns["style"] = columns["hue"]
@@ -88,7 +94,7 @@ def scatter(  # noqa: D417 (the other parameters are seaborn's)
     if missing:
         raise BadInput(f"scatter needs {missing[0]}= as well. Pass it.")
     hues, colors = hue_of(
-        columns.get("hue"), HOUSE, order=hue_order, palette=palette, norm=hue_norm
+        columns.get("hue"), look, order=hue_order, palette=palette, norm=hue_norm
     )
     area = float(kwargs.get("s", _AREA))
     areas_of = optional_levels(columns, "size", size_order)
@@ -96,10 +102,12 @@ def scatter(  # noqa: D417 (the other parameters are seaborn's)
     styles = optional_levels(columns, "style", style_order)
     marker_list = markers_for(styles, markers)
     places = {role: coordinates(columns[role], role) for role in ("x", "y")}
+    notes = finite_notes(places["x"][0]) + finite_notes(places["y"][0])
+    drawn = {role: bounded(where, notes) for role, (where, _) in places.items()}
     kept = np.isfinite(places["x"][0]) & np.isfinite(places["y"][0])
     for levels in (hues, areas_of, styles):
         kept &= (levels.index >= 0) if levels.values else True
-    arrays = {role: places[role][0][kept] for role in ("x", "y")}
+    arrays = {role: drawn[role][kept] for role in ("x", "y")}
     for name, levels in (("group", hues), ("size", areas_of), ("style", styles)):
         if levels.values:
             arrays[name] = levels.index[kept]
@@ -116,13 +124,14 @@ def scatter(  # noqa: D417 (the other parameters are seaborn's)
             ],
             legend,
         ),
-        "notes": finite_notes(places["x"][0]) + finite_notes(places["y"][0]),
+        "notes": [*dict.fromkeys(notes)],
     }
     scale: dict[str, Any] = {
         "colors": colors,
         "areas": areas,
         "area": area,
         "markers": marker_list,
+        "theme": look.name,
         "options": json_options(
             {k: v for k, v in kwargs.items() if k != "s"}, "scatter"
         ),
@@ -133,6 +142,8 @@ def scatter(  # noqa: D417 (the other parameters are seaborn's)
         labels=labels,
         ticks={role: names for role, (_, names) in places.items() if names},
         scale=scale,
-        caption=f"{int(kept.sum())} of {kept.size} points",
+        caption=f"{int(kept.sum())} of {kept.size} points, "
+        f"x {extent_of(places['x'][0], columns['x'].values)}; "
+        f"y {extent_of(places['y'][0], columns['y'].values)}",
     )
-    return draw_scatter(view, HOUSE, ax=ax)
+    return paint(view, look, ax=ax)

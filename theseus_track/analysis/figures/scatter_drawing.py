@@ -4,7 +4,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from theseus_track.analysis.figures.frame import finish, label_places, place
+from theseus_track.analysis.figures.frame import (
+    finish,
+    label_places,
+    place,
+    say_nothing,
+)
 from theseus_track.analysis.figures.theme import Theme
 from theseus_track.records import View
 
@@ -14,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_scatter"]
 
-_SIZE = (3.8, 3.2)
+_SIZE = (3.4, 2.9)
 _MANY_POINTS = 5_000
 """More points than this become pixels inside the PDF."""
 
@@ -42,6 +47,8 @@ def draw_scatter(view: View, theme: Theme, *, ax: "Axes | None" = None) -> "Figu
         if options.pop("color", None) is not None:
             style["c"] = scale["options"]["color"]
         ax.scatter(arrays["x"][own], arrays["y"][own], **{**style, **options})
+    if not count:
+        say_nothing(ax, theme)
     notes = []
     for axis in ("x", "y"):
         names = list(view.ticks.get(axis, ()))

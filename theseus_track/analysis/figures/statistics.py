@@ -37,7 +37,7 @@ def summarise(
         errorbar: None, "ci", "pi", "se", "sd", such a name with its level or
             multiple ("ci", 95), or a function of an array that returns two ends.
         n_boot: Resamples of the "ci" bootstrap.
-        seed: Seed of the bootstrap; None draws a fresh one.
+        seed: Seed of the bootstrap; None is 0, so that equal values give equal figures.
 
     Raises:
         BadInput: For an estimator or error bar of another kind.
@@ -54,7 +54,9 @@ def summarise(
     if method is None or sample.size < 2:
         return estimate, np.nan, np.nan
     if method in ("sd", "se"):
-        half = level * float(np.std(sample, ddof=1))
+        # Squares of the largest floats overflow; then there is no bar.
+        with np.errstate(over="ignore"):
+            half = level * float(np.std(sample, ddof=1))
         half /= np.sqrt(sample.size) if method == "se" else 1.0
         return estimate, estimate - half, estimate + half
     if method == "ci":
@@ -104,7 +106,7 @@ def _errorbar(errorbar: Any) -> tuple[Any, float]:
 def _bootstrap(
     sample: np.ndarray, function: Callable[[np.ndarray], Any], n_boot: int, seed: Any
 ) -> np.ndarray:
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0 if seed is None else seed)
     draws = sample[random.integers(0, sample.size, (int(n_boot), sample.size))]
     if "axis" in _parameters(function):
         return np.asarray(function(draws, axis=1))  # type: ignore[call-arg]

@@ -1,10 +1,10 @@
 """Label cells and categories as densely as they stay legible."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from theseus_track.analysis.figures.text import literal
+from theseus_track.analysis.figures.text import literal, text_extent
 from theseus_track.analysis.figures.theme import Theme
 
 if TYPE_CHECKING:
@@ -13,8 +13,11 @@ if TYPE_CHECKING:
 __all__ = ["count_cells", "label_cells", "text_width", "thinned"]
 
 _POINTS_PER_INCH = 72.0
-_CHAR_WIDTH = 0.62
 _LINE_HEIGHT = 1.3
+_NUMBERS = 0.42
+"""Numbers of columns are at least so far apart, in inches; closer is a ruler."""
+_FEW = 16
+"""Up to so many cells are all numbered where the numbers fit."""
 
 
 def thinned(count: int, step: int) -> list[int]:
@@ -29,10 +32,10 @@ def thinned(count: int, step: int) -> list[int]:
     return kept
 
 
-def text_width(texts: Sequence[str], theme: Theme) -> float:
-    """Return the width of the longest text at the tick size, in inches."""
-    longest = max((len(text) for text in texts), default=0)
-    return longest * theme.small * _CHAR_WIDTH / _POINTS_PER_INCH
+def text_width(texts: Iterable[object], theme: Theme) -> float:
+    """Return the width of the widest text at the tick size, in inches."""
+    shown = (literal(text, theme) for text in texts)
+    return max((text_extent(text, theme, theme.small) for text in shown), default=0.0)
 
 
 def label_cells(
@@ -94,8 +97,12 @@ def count_cells(
         length: Length of the axis, in inches.
         theme: The look.
     """
-    line = 1.6 * theme.small * _LINE_HEIGHT / _POINTS_PER_INCH
-    needed = text_width([str(total)], theme) + 0.1 if axis == "x" else line
+    line = 1.5 * theme.small * _LINE_HEIGHT / _POINTS_PER_INCH
+    wide = text_width([str(total)], theme)
+    if axis == "x":
+        needed = wide + 0.1 if total <= _FEW else max(wide + 0.2, _NUMBERS)
+    else:
+        needed = line if total <= _FEW else 1.2 * line
     kept = thinned(total, _round_up(max(1, math.ceil(needed * total / length))))
     which = ax.xaxis if axis == "x" else ax.yaxis
     which.set_ticks(
