@@ -2,6 +2,7 @@
 
 import io
 import logging
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,8 @@ from theseus_track.errors import (
     NotFound,
     RenderError,
 )
-from theseus_track.run import CloseReport, RunHandle
-from theseus_track.sinks import MemorySink
+from theseus_track.run import CloseReport, RunHandle, reopen_run
+from theseus_track.sinks import MemorySink, SinkReport, TensorBoardSink, sync
 from theseus_track.store import Store
 
 
@@ -430,3 +431,132 @@ def test_the_report_does_not_call_recorded_what_was_lost() -> None:
     assert "3 logged entries were lost" in str(report)
     assert "all recorded" not in str(report)
     assert not report.complete
+
+
+@pytest.mark.parametrize(
+    ("error", "state"),
+    [
+        (None, "finished"),
+        (KeyboardInterrupt(), "stopped"),
+        (ValueError("no"), "stopped"),
+        (SystemExit(0), "finished"),
+        (SystemExit(1), "stopped"),
+    ],
+)
+def test_a_block_that_is_left_by_an_exception_is_not_finished(
+    tmp_path: Path, error: BaseException | None, state: str
+) -> None:
+    def work() -> None:
+        with open_run(tmp_path, id="r") as run:
+            run.log_metrics({"loss": 1.0}, step=1)
+            if error is not None:
+                raise error
+
+    if error is None:
+        work()
+    else:
+        with pytest.raises(type(error)):
+            work()
+    assert Store(tmp_path).run("r").state == state
+
+
+@pytest.mark.slow  # runs programs that end without closing
+@pytest.mark.parametrize(("end", "state"), [("", "finished"), ("1 / 0", "stopped")])
+def test_a_program_that_dies_of_an_exception_is_not_finished(
+    tmp_path: Path, end: str, state: str
+) -> None:
+    code = (
+        f"from theseus_track import open_run\nr = open_run({str(tmp_path)!r}, id='r')\n"
+    )
+    log = "r.log_metrics({'loss': 1.0}, step=1)\n"
+    subprocess.run([sys.executable, "-c", code + log + end], check=False)
+    run = Store(tmp_path).run("r")
+    assert (run.state, run.last_step) == (state, 1)
+
+
+def test_a_result_that_cannot_be_kept_is_named_as_such(tmp_path: Path) -> None:
+    with open_run(tmp_path) as run, pytest.raises(RenderError) as caught:
+        run.log_result("table", [np.zeros(3)], step=1)
+    assert "The result is a list of ndarray" in str(caught.value)
+    assert "plot returned" not in str(caught.value)
+
+
+def test_a_step_beyond_64_bits_is_refused(tmp_path: Path) -> None:
+    with open_run(tmp_path) as run, pytest.raises(BadInput, match=str(2**63 - 1)):
+        run.log_metrics({"loss": 1.0}, step=2**63)
+
+
+class Narrow(Map):
+    NAME = "narrow"
+    STORE_DTYPE = "float16"
+
+    def analyze(self, layer: Any, inputs: Any) -> Any:
+        large = jnp.full((2,), 1e5)
+        return {"x": inputs.x[0, :4, :5] * 1.001, "large": large, "n": jnp.int32(3)}
+
+    def plot(self, values: Any) -> Any:
+        return {"dtype": str(values["x"].dtype), "seen": values["x"]}
+
+
+def test_an_analysis_may_be_stored_in_half_the_bytes(tmp_path: Path) -> None:
+    model, variables = gpt_and_variables()
+    step = instrument(model.apply, [Narrow])
+    _, values = step(variables, tokens())
+    exact = np.asarray(values["narrow"]["x"])
+    with open_run(tmp_path, id="r") as run:
+        run.log(values, step=1)
+    result = Store(tmp_path).run("r")["narrow"][1]
+    assert result.dtypes == {"large": "float32", "n": "int32", "x": "float16"}
+    assert result.origins == {"x": "float32"}
+    stored: Any = result.values
+    assert stored["x"].dtype == np.float32
+    # 11 bits of a number remain.
+    np.testing.assert_allclose(stored["x"], exact, rtol=2**-11, atol=2**-25)
+    assert stored["large"].tolist() == [1e5, 1e5]
+    seen: Any = result.table
+    assert seen["dtype"] == "float32"
+    np.testing.assert_array_equal(np.float32(seen["seen"]), stored["x"])
+
+
+def test_only_half_precision_may_be_asked_for() -> None:
+    with pytest.raises(BadInput, match=r"bfloat16.*float16"):
+
+        class Wrong(Map):
+            STORE_DTYPE = "bfloat16"
+
+
+def test_the_report_says_how_to_deliver_the_rest() -> None:
+    def report(pending: int) -> CloseReport:
+        sink = SinkReport(
+            sink="s",
+            delivered=1,
+            skipped=0,
+            failed=0,
+            pending=pending,
+            reasons={},
+            closed=True,
+        )
+        return CloseReport(
+            run="r1", recorded=True, lost=0, drawn=True, sinks=(sink,), faults=()
+        )
+
+    assert "theseus-track sync r1" in str(report(1))
+    assert "theseus-track sync" not in str(report(0))
+
+
+def test_what_opens_a_tracker_again_does_not_depend_on_the_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    sink = TensorBoardSink("others", run="a")
+    for run_id, given in (("r1", "tensorboard:logs"), ("r2", sink)):
+        with open_run(tmp_path, id=run_id, sinks=[given]) as run:
+            run.log_metrics({"loss": 1.0}, step=1)
+    monkeypatch.chdir("/")
+    for run_id, place in (("r1", "logs/run-r1"), ("r2", "others/a")):
+        assert sync(run_id, root=tmp_path).sinks[0].delivered == 0
+        assert list((tmp_path / place).glob("*tfevents*"))
+        with reopen_run(tmp_path, run_id) as run:
+            run.log_result("facts", {"n": 1}, step=1)
+        assert sync(run_id, root=tmp_path).sinks[0].delivered == 1
+        assert list((tmp_path / place / "theseus").glob("*tfevents*"))

@@ -8,7 +8,7 @@ import pytest
 
 from theseus_track.errors import BadInput
 from theseus_track.run.identity import config_json, make_info
-from theseus_track.run.rank import is_rank_zero
+from theseus_track.run.rank import decided_by_rank_zero, is_rank_zero
 
 
 @dataclasses.dataclass
@@ -80,3 +80,12 @@ def test_several_processes_without_initialize_are_an_error_that_says_the_order(
         BadInput, match=r"JAX_NUM_PROCESSES=2.*initialize\(\).*open_run"
     ):
         is_rank_zero()
+
+
+def test_a_process_alone_decides_by_itself_where_it_is_known_to_be_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert decided_by_rank_zero(lambda: "mine") == "mine"
+    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "4")
+    with pytest.raises(BadInput, match="SLURM_STEP_NUM_TASKS=4"):
+        decided_by_rank_zero(lambda: "mine")

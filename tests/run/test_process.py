@@ -71,3 +71,59 @@ def test_a_process_that_forgets_to_close_loses_nothing(tmp_path: Path) -> None:
     assert all(result.figure is not None for result in run["curve"])
     assert len(run.metrics()) == 4
     assert run.state == "finished"
+
+
+@pytest.mark.slow  # starts four processes
+def test_processes_that_start_at_once_share_a_root_that_is_not_there_yet(
+    tmp_path: Path,
+) -> None:
+    script = textwrap.dedent(
+        """
+        import sys
+        import time
+        from pathlib import Path
+        from theseus_track import open_run
+        root, place, start, name, number = sys.argv[1:]
+        print("ready", flush=True)
+        while not Path(start).exists():
+            time.sleep(0.001)
+        run = open_run(root, id=name, sinks=[f"tensorboard:{place}"])
+        run.log_metrics({"number": int(number)}, step=int(number))
+        run.log_result(f"table-{number}", {"number": int(number)}, step=int(number))
+        assert run.close().complete
+        """
+    )
+    root, start = tmp_path / "new" / "root", tmp_path / "start"
+    command = [sys.executable, "-W", "error", "-c", script]
+    places = [str(root), str(tmp_path / "new" / "tb"), str(start)]
+    names = ["shared", "shared", "own-2", "own-3"]
+    processes = [
+        subprocess.Popen(
+            [*command, *places, name, str(number)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for number, name in enumerate(names)
+    ]
+    try:
+        for process in processes:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+        start.touch()
+        for process in processes:
+            _, err = process.communicate(timeout=60)
+            assert process.returncode == 0, err
+    finally:
+        for process in processes:
+            with process:  # Closes its pipes.
+                process.kill()
+
+    store = Store(root)
+    assert {run.id for run in store.runs()} == set(names)
+    assert verify(root) == []
+    for number, name in enumerate(names):
+        # The last to come to a run goes on with it, from its own first step.
+        (result,) = store.run(name).results(f"table-{number}", superseded=True)
+        assert result.table == {"number": number}
+    assert len(list(store.run("shared").dir.glob("*.jsonl"))) == 2

@@ -7,13 +7,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import pytest
 import wandb
+from matplotlib.figure import Figure
 
+from tests.models import Attention, gpt_and_variables, tokens
 from tests.sinks.wandb_place import offline_environment
 from tests.sinks.wandb_place import wandb_dir as wandb_dir
 from tests.sinks.wandb_reader import read_run, read_runs
 from theseus_track import open_run
+from theseus_track.analysis import AnalysisBase, instrument
 from theseus_track.errors import BadInput
 from theseus_track.sinks import MemorySink, Sink, WandbSink
 from theseus_track.store import Store
@@ -80,6 +85,45 @@ def test_what_comes_after_the_users_finish_is_told_and_kept(
     assert "finished" in str(report)
     assert steps_of(read_run(wandb_dir)) == [1]
     assert list(Store(tmp_path / "results").run("w1")["facts"].steps) == [1, 2]
+
+
+class Mean(AnalysisBase):
+    TARGET = Attention
+
+    def analyze(self, layer: Any, inputs: Any) -> Any:
+        return jnp.mean(inputs.x)
+
+    def plot(self, values: Any) -> Any:
+        figure = Figure(figsize=(1, 1))
+        figure.add_subplot()
+        return figure
+
+
+@pytest.mark.parametrize("stepped", [True, False])
+def test_who_waits_has_the_figure_in_the_row_of_that_step(
+    tmp_path: Path, wandb_dir: Path, run: Any, stepped: bool
+) -> None:
+    model, variables = gpt_and_variables()
+    _, values = instrument(jax.jit(model.apply), [Mean])(variables, tokens())
+    handle = open_run(tmp_path / "results", wandb=run)
+    for step in range(6):
+        where = {"step": step} if stepped else {"commit": False}
+        run.log({"loss": float(step)}, **where)
+        if step % 2 == 0:
+            handle.log(values, step=step, wait=True)
+        run.log({"late": float(step)}, **({"step": step} if stepped else {}))
+    assert handle.close().complete
+    run.finish()
+    found = read_run(wandb_dir)
+    assert [row["_step"] for row in found.rows] == list(range(6))
+    assert found.with_step("analysis/mean", "_step") == [
+        (step, value)
+        for step, (_, value) in zip(
+            (0, 2, 4), found.with_step("analysis/mean"), strict=True
+        )
+    ]
+    assert found.with_step("loss", "_step") == [(s, float(s)) for s in range(6)]
+    assert found.with_step("late", "_step") == [(s, float(s)) for s in range(6)]
 
 
 def test_a_run_that_begins_after_ours_is_ridden(

@@ -384,3 +384,65 @@ def test_a_sink_that_blocks_ten_minutes_does_not_hold_the_process(call: str) -> 
     assert "not closed" in done.stdout
     assert f"has not returned from {call}" in done.stdout
     assert done.stderr == ""
+
+
+def test_what_failed_is_caught_up_with_when_the_sink_is_back() -> None:
+    sink = ScriptedSink()
+    postponed: list[Item] = []
+    away = threading.Event()
+    away.set()
+    sink.on_write = lambda _item: fail() if away.is_set() else None
+    delivery = Delivery(
+        sink,
+        INFO,
+        backlog=lambda: sorted(postponed, key=lambda item: item.step),
+        on_postpone=postponed.append,
+        retry=RetryPolicy(attempts=2, first_wait=0.0, pause_after=9, pause=600.0),
+    )
+    items = Items()
+    for figure in figures(3, items):
+        delivery.offer(figure)
+    assert not delivery.flush(LIMIT)
+    assert delivery.report().pending == 3
+    away.clear()
+    delivery.offer(items.figure(3))
+    report = delivery.close(LIMIT)
+    assert (report.delivered, report.failed, report.pending) == (4, 0, 0)
+    assert sorted(sink.steps) == [0, 1, 2, 3]
+
+
+def test_an_item_that_fails_while_others_pass_fails_for_good() -> None:
+    sink = ScriptedSink()
+    postponed: list[Item] = []
+    sink.on_write = lambda item: fail() if item.step == 1 else None
+    delivery = Delivery(
+        sink,
+        INFO,
+        backlog=lambda: list(postponed),
+        on_postpone=postponed.append,
+        retry=EAGER,
+    )
+    for figure in figures(4):
+        delivery.offer(figure)
+    report = delivery.close(LIMIT)
+    assert (report.delivered, report.failed, report.pending) == (3, 1, 0)
+    assert sink.steps == [0, 2, 3]
+    assert "ConnectionError" in str(report)
+
+
+def test_a_sink_that_stays_away_leaves_everything_pending() -> None:
+    sink = ScriptedSink()
+    postponed: list[Item] = []
+    sink.on_write = lambda _item: fail()
+    delivery = Delivery(
+        sink,
+        INFO,
+        backlog=lambda: list(postponed),
+        on_postpone=postponed.append,
+        retry=EAGER,
+    )
+    for figure in figures(6):
+        delivery.offer(figure)
+    report = delivery.close(LIMIT)
+    assert (report.delivered, report.failed, report.pending) == (0, 0, 6)
+    assert "ConnectionError" in str(report)

@@ -18,9 +18,11 @@ from tests.sinks.tensorboard_server import (
     serve,
     wait_until,
 )
-from theseus_track.records import Item, RunInfo
-from theseus_track.sinks import Delivery, TensorBoardSink, viewing_command
+from tests.store.ledgers import run_info
+from theseus_track.records import Item, MetricsRecord, RunInfo
+from theseus_track.sinks import Delivery, TensorBoardSink, sync, viewing_command
 from theseus_track.sinks.conformance import Items, tiny_png, wall_time
+from theseus_track.store import LedgerWriter, NewPart, NewResult
 
 # Every test here reads one of two servers, which take seconds to start.
 pytestmark = pytest.mark.slow
@@ -87,7 +89,27 @@ def logdir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for step in range(20):
         theirs.add_scalar("loss", 0.5, step, walltime=wall_time(step))
     theirs.close()
+    backfilled(logdir)
     return logdir
+
+
+def backfilled(logdir: Path) -> None:
+    """Deliver a training, then what a replay found at steps before and between."""
+    info = run_info("filled", name="filled")
+    for purpose, steps in (("live", STEPS[1:]), ("replay", [0, *LATE])):
+        with LedgerWriter.create(logdir.parent, info, purpose=purpose) as ledger:
+            for step in steps:
+                png, when = tiny_png(step), wall_time(step)
+                part = NewPart(
+                    part="", kind="figure", blobs={"png": png, "pdf": b"%PDF-1.4"}
+                )
+                ledger.append(
+                    MetricsRecord(step=step, wall_time=when, metrics={"loss": 1.0}),
+                    NewResult(
+                        key=None, name="a", step=step, wall_time=when, parts=(part,)
+                    ),
+                )
+        assert sync("filled", root=logdir.parent, to=[f"tensorboard:{logdir}"]).complete
 
 
 @pytest.fixture(scope="module", params=list(LOADERS))
@@ -130,6 +152,19 @@ def test_late_and_repeated_steps_are_shown_beside_and_hide_nothing(
     assert board.images("gpt/theseus-replay-1", "activations") == [
         (step, wall_time(step), tiny_png(step)) for step in [*LATE, REPEATED]
     ]
+
+
+def test_a_backfill_is_in_its_place_and_hides_nothing(board: Board) -> None:
+    steps = sorted([*STEPS, *LATE])
+    assert board.images("filled/theseus", "a") == [
+        (step, wall_time(step), tiny_png(step)) for step in steps
+    ]
+    points = board.scalars("filled", "loss")
+    assert points == [(wall_time(step), step, 1.0) for step in steps]
+    assert {run for run in board.runs() if run.startswith("filled")} == {
+        "filled",
+        "filled/theseus",
+    }
 
 
 def test_a_part_has_a_tag_of_its_own(board: Board) -> None:

@@ -1,7 +1,7 @@
 """Results in a run that the user logs to: nothing of theirs and of ours is lost."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ import wandb
 
 from tests.sinks.wandb_place import wandb_dir as wandb_dir
 from tests.sinks.wandb_reader import read_run, read_runs, read_shown
+from tests.sinks.wandb_user import STYLES, Style, of_the_user
 from theseus_track.records import Item, RunInfo
 from theseus_track.sinks import Delivery, WandbSink
 from theseus_track.sinks.conformance import Items, Shown, SinkConformance
@@ -81,39 +82,6 @@ class User:
             self.run.log({"_user": 1.0})
 
 
-def three_unstepped_rows(run: Any, step: int) -> None:
-    run.log({"loss": 1.0 / (step + 1)})
-    run.log({"lr": 0.1, "train/step": step})
-    run.log({"grad": float(step)})
-
-
-def one_stepped_row(run: Any, step: int) -> None:
-    run.log({"loss": 1.0 / (step + 1)}, step=step)
-    run.log({"lr": 0.1, "train/step": step}, step=step)
-    run.log({"grad": float(step)}, step=step)
-
-
-def one_row_in_two_calls(run: Any, step: int) -> None:
-    run.log({"loss": 1.0 / (step + 1), "lr": 0.1}, commit=False)
-    run.log({"grad": float(step), "train/step": step})
-
-
-STYLES = [three_unstepped_rows, one_stepped_row, one_row_in_two_calls]
-Style = Callable[[Any, int], None]
-
-
-def of_the_user(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return what the user logged, with W&B's own step, without empty rows."""
-    kept = [
-        {k: v for k, v in row.items() if not k.startswith(("theseus", "analysis"))}
-        for row in rows
-    ]
-    for row in kept:
-        row.pop("_timestamp", None)
-        row.pop("_runtime", None)
-    return [row for row in kept if set(row) != {"_step"}]
-
-
 @pytest.mark.parametrize("style", STYLES)
 def test_late_results_cost_the_user_nothing_and_lose_nothing(
     wandb_dir: Path, style: Style
@@ -140,7 +108,7 @@ def test_late_results_cost_the_user_nothing_and_lose_nothing(
     assert means == [(step, step + 5.0) for step in steps]
     assert second.steps_of[FIGURE] == "theseus/step"
     assert second.steps_of["analysis/entropy/mean"] == "theseus/step"
-    assert second.hidden == {"theseus/step", "theseus/time"}
+    assert second.hidden == {"theseus/step", "theseus/time", "theseus/records"}
 
 
 def test_what_the_user_logs_to_the_same_step_afterwards_is_kept(

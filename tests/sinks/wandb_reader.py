@@ -55,10 +55,12 @@ def read_runs(directory: Path, *, finished: bool = True) -> list[WandbRun]:
 
     Args:
         directory: Where `WANDB_DIR` pointed.
-        finished: Wait until each is complete: `run.finish` may return earlier.
+        finished: Wait until each is complete: `run.finish` may return earlier. Else
+            those are left out whose process was killed before it wrote anything.
     """
     paths = sorted(directory.rglob("*.wandb"))
-    return [_read(path, finished=finished) for path in paths]
+    found = [_read(path, finished=finished) for path in paths]
+    return [run for run in found if run is not None]
 
 
 def read_run(directory: Path, *, finished: bool = True) -> WandbRun:
@@ -72,7 +74,7 @@ def read_shown(directory: Path) -> list[Shown]:
     return [shown for run in read_runs(directory) for shown in _shown(run)]
 
 
-def _read(path: Path, *, finished: bool) -> WandbRun:
+def _read(path: Path, *, finished: bool) -> WandbRun | None:
     deadline = time.monotonic() + _LIMIT
     while True:
         records = list(_records(path))
@@ -101,7 +103,9 @@ def _read(path: Path, *, finished: bool) -> WandbRun:
                     steps_of[metric.name] = metric.step_metric
                 if metric.options.hidden:
                     hidden.add(metric.name)
-    assert run is not None, path
+    if run is None:
+        assert not finished, path
+        return None
     return WandbRun(
         id=run.run_id,
         run=run,

@@ -145,3 +145,22 @@ def test_processes_are_known_dead_only_for_sure() -> None:
 
 def test_this_machine_says_the_same_twice() -> None:
     assert this_machine() == this_machine()
+
+
+def test_a_run_that_was_cut_short_is_stopped(tmp_path: Path) -> None:
+    writer(tmp_path).close(complete=False)
+    assert _state(tmp_path) == "stopped"
+    with writer(tmp_path, purpose="replay"):
+        pass
+    assert _state(tmp_path) == "stopped"
+    with writer(tmp_path):
+        assert _state(tmp_path) == "running"
+    assert _state(tmp_path) == "finished"
+
+
+def test_a_delivery_does_not_count(tmp_path: Path) -> None:
+    writer(tmp_path).close()
+    with writer(tmp_path, purpose="sync"):
+        assert _state(tmp_path) == "finished"
+    _die(tmp_path, purpose="sync")
+    assert _state(tmp_path) == "finished"

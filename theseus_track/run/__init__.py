@@ -8,6 +8,7 @@ nothing raises into the training loop unless `strict` asks for it.
 
 from theseus_track.run.handle import RunHandle
 from theseus_track.run.open import open_run
+from theseus_track.run.reopen import reopen_run
 from theseus_track.run.report import CloseReport
 
-__all__ = ["CloseReport", "RunHandle", "open_run"]
+__all__ = ["CloseReport", "RunHandle", "open_run", "reopen_run"]

@@ -1,6 +1,7 @@
 """The thread that draws: `plot`, rendering, the result in the ledger, the sinks."""
 
 import collections
+import dataclasses
 import threading
 import time
 import traceback
@@ -14,8 +15,8 @@ from theseus_track.errors import (
     TheseusError,
 )
 from theseus_track.records import FigureItem, Item, JsonItem, RecordRef, loads
+from theseus_track.records.caption import caption_of
 from theseus_track.render import RenderedPart, Renderer, normalise, private_pyplot
-from theseus_track.run.caption import caption_of
 from theseus_track.run.courier import Courier
 from theseus_track.run.jobs import DrawJob, ResultJob
 from theseus_track.run.queue import ByteQueue
@@ -165,13 +166,14 @@ class Drawer:
             self._fail(job, phase, error)
             return
         if rendered:
-            self._keep(_result(job, parts=tuple(map(_new_part, rendered))))
+            told = _told_dtype(job.host.origins)
+            self._keep(_result(job, parts=tuple(_new_part(p, told) for p in rendered)))
 
     def _keep(self, result: NewResult) -> None:
         """Write a result to the ledger, then offer it to the sinks."""
         (ref,) = self._writer.append(result)
         if self._courier and result.parts:
-            self._courier.send(ref, _items(ref, result))
+            self._courier.send(ref, _items(ref, result, self._writer.run_dir.name))
 
     def _fail(self, job: DrawJob, phase: str, error: BaseException) -> None:
         entry = job.host.entry
@@ -189,13 +191,20 @@ class Drawer:
         self._troubles.report(f"{entry.name} {phase}", fault)
 
 
-def _items(ref: RecordRef, result: NewResult) -> list[Item]:
+def _items(ref: RecordRef, result: NewResult, run: str) -> list[Item]:
     """Turn a result into what the sinks are given, one item for each part."""
-    caption = caption_of(result.name, result.key, result.paths, result.step)
-    return [_item(ref, result, part, caption) for part in result.parts]
+    return [_item(ref, result, part, run) for part in result.parts]
 
 
-def _item(ref: RecordRef, result: NewResult, part: NewPart, caption: str) -> Item:
+def _item(ref: RecordRef, result: NewResult, part: NewPart, run: str) -> Item:
+    caption = caption_of(
+        result.name,
+        result.key,
+        result.paths,
+        result.step,
+        run=run,
+        shown=part.view.caption if part.view else "",
+    )
     common: Mapping[str, Any] = {
         "ref": ref,
         "name": result.name,
@@ -216,8 +225,17 @@ def _one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 
-def _new_part(part: RenderedPart) -> NewPart:
-    return NewPart(part=part.part, kind=part.kind, blobs=part.blobs, view=part.view)
+def _new_part(part: RenderedPart, told: str = "") -> NewPart:
+    view = part.view
+    if view is not None and told:
+        view = dataclasses.replace(view, caption=f"{view.caption}; {told}")
+    return NewPart(part=part.part, kind=part.kind, blobs=part.blobs, view=view)
+
+
+def _told_dtype(origins: Mapping[str, str]) -> str:
+    """Say of which dtype values were that numpy does not know, if any were."""
+    dtypes = sorted(set(origins.values()))
+    return f"{', '.join(dtypes)} on the device" if dtypes else ""
 
 
 def _result(job: DrawJob, **fields: Any) -> NewResult:

@@ -18,6 +18,9 @@ from theseus_track.store import LedgerWriter
 
 __all__ = ["Engine"]
 
+# The longest that a tracker may hold a caller who asked to wait, in seconds.
+_HANDED_OVER = 10.0
+
 
 class Engine:
     """The ledger writer, the drawing thread and the deliveries of one run.
@@ -38,6 +41,7 @@ class Engine:
         resumed_at: int | None,
         continued: bool,
         strict: bool,
+        purpose: str = "live",
     ) -> None:
         """Create the ledger's files, then start the threads.
 
@@ -48,14 +52,20 @@ class Engine:
             resumed_at: The first step that this attempt may write, if known.
             continued: Whether the run existed before.
             strict: Raise background faults at the next call.
+            purpose: What this writer is for; only a live one is an attempt, which
+                may supersede earlier ones.
 
         Raises:
             LedgerError: When the root cannot be written; nothing was started.
         """
-        self.writer = LedgerWriter.create(root, info, resumed_at=resumed_at)
+        self.writer = LedgerWriter.create(
+            root, info, purpose=purpose, resumed_at=resumed_at
+        )
         self.strict = strict
-        self._place_unknown = continued and resumed_at is None
+        self._place_unknown = continued and resumed_at is None and purpose == "live"
         self._troubles = Troubles(strict=strict)
+        # On the training thread, before anything is logged.
+        self._notice = [sink.notice for sink in sinks if hasattr(sink, "notice")]
         readback = Readback(self.writer.run_dir)
         self._courier = Courier(
             sinks,
@@ -78,6 +88,11 @@ class Engine:
             troubles=self._troubles,
         )
 
+    def notice(self) -> None:
+        """Let the sinks look at what the user has begun meanwhile; cheap."""
+        for notice in self._notice:
+            notice()
+
     def begin(self, step: int) -> None:
         """Note where a continued run goes on, when its first step is logged."""
         if not self._place_unknown:
@@ -92,6 +107,10 @@ class Engine:
         """Raise the oldest background fault under `strict`; else do nothing."""
         self._troubles.raise_pending()
 
+    def hand_over(self) -> None:
+        """Wait until the sinks were given what is drawn, for ten seconds at most."""
+        self._courier.hand_over(time.monotonic() + _HANDED_OVER)
+
     def flush(self, timeout: float) -> bool:
         """Record, draw and deliver everything within `timeout` seconds, or say no."""
         deadline = time.monotonic() + timeout
@@ -100,8 +119,13 @@ class Engine:
         drawn = self.drawer.join(deadline)
         return self._courier.flush(deadline) and recorded and drawn
 
-    def close(self, timeout: float) -> CloseReport:
-        """Flush and stop everything within about `timeout` seconds."""
+    def close(self, timeout: float, *, complete: bool = True) -> CloseReport:
+        """Flush and stop everything within about `timeout` seconds.
+
+        Args:
+            timeout: In seconds.
+            complete: Whether the program did what it was to do.
+        """
         deadline = time.monotonic() + timeout
         recorded = self.recorder.join(deadline)
         drawn = self.drawer.join(deadline)
@@ -109,7 +133,7 @@ class Engine:
         self.drawer.close(deadline)
         sinks = self._courier.close(deadline)
         try:
-            self.writer.close()
+            self.writer.close(complete=complete)
         except LedgerError as error:
             self._troubles.report("ledger", error)
         return CloseReport(

@@ -1,25 +1,34 @@
 """RunHandle: what a training process logs to; everything behind it is background."""
 
 import atexit
-import hashlib
 import logging
 import pickle
+import sys
 import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import jax
-import numpy as np
 
 from theseus_track.analysis import Values, is_off
+from theseus_track.capture.replicate import gathered, is_readable
 from theseus_track.errors import BadInput, LedgerError, NotFound, describe_unknown
 from theseus_track.records import RunInfo, Source, check_name, check_step
 from theseus_track.render import normalise, private_pyplot
 from theseus_track.render.normalise import figure_of
 from theseus_track.run.engine import Engine
-from theseus_track.run.jobs import MetricsJob, Moment, ProbeJob, ResultJob, ValuesJob
+from theseus_track.run.jobs import (
+    LIVE,
+    MetricsJob,
+    Moment,
+    ProbeJob,
+    ResultJob,
+    ValuesJob,
+)
+from theseus_track.run.probe import batch_hash
 from theseus_track.run.report import CloseReport
 
 if TYPE_CHECKING:
@@ -41,15 +50,30 @@ class RunHandle:
     copied to the host, written to the ledger, drawn and delivered in the
     background. Only a full ledger queue may make a call wait, at most 5 s.
 
-    On ranks other than 0, every method does nothing.
+    With several JAX processes, every process makes the same calls. On ranks other than
+    0 they write and show nothing; arrays that are spread over processes are put
+    together by all of them, in the order of the calls.
     """
 
-    def __init__(self, info: RunInfo, root: Path, engine: Engine | None) -> None:
-        """Tie the parts together; `engine` is None on ranks that write nothing."""
+    def __init__(
+        self,
+        info: RunInfo,
+        root: Path,
+        engine: Engine | None,
+        probes: Mapping[str, str] | None = None,
+    ) -> None:
+        """Tie the parts together.
+
+        Args:
+            info: The run.
+            root: The ledger's root.
+            engine: Everything behind; None on ranks that write nothing.
+            probes: Name -> hash of the batches that the run has stored before.
+        """
         self.info = info
         self.root = root
         self._engine = engine
-        self._probes: dict[str, str] = {}
+        self._probes: dict[str, str] = dict(probes or {})
         self._report: CloseReport | None = None
         self._told_off = False
         self._told_closed = False
@@ -80,20 +104,25 @@ class RunHandle:
         tokens: int | None = None,
         samples: int | None = None,
         probe: str | None = None,
+        source: Source = LIVE,
         wait: bool = False,
     ) -> None:
         """Keep, draw and show what the analyses of one evaluation returned.
 
         Args:
-            values: What the instrumented step returned; its arrays are fully
-                addressable or fully replicated. They may still be computing.
+            values: What the instrumented step returned; its arrays may still be
+                computing.
             step: The training step that they belong to, >= 0.
             wall_time: When that step was, in seconds since the epoch, UTC; default
                 now.
             tokens: Tokens seen so far, if known.
             samples: Samples seen so far, if known.
             probe: The name given to `probe`, if the batch was stored.
-            wait: Return after everything has been drawn and is in the ledger.
+            source: How the values came about: by the training itself, or by a replay
+                of a checkpoint.
+            wait: Return after everything has been drawn, is in the ledger and was
+                handed to the trackers: then it joins the row of W&B that you are
+                filling now. A tracker that does not answer is waited for 10 s.
 
         Raises:
             BadInput: When `step` is no step or `values` are no Values.
@@ -106,7 +135,9 @@ class RunHandle:
                 f"{type(values).__name__}. Use log_metrics for scalars and log_result "
                 "for figures and tables."
             )
-        moment = _moment(step, wall_time, tokens, samples)
+        moment = _moment(step, wall_time, tokens, samples, source)
+        # Before anything in which rank 0 may differ: the other ranks wait for it here.
+        values = gathered(values)
         engine = self._ready()
         if engine is None or self._is_off():
             return
@@ -117,6 +148,7 @@ class RunHandle:
         job = ValuesJob(values=values, moment=moment, probe=batch, drawn=drawn)
         if engine.recorder.submit(job, _bytes(values)) and wait:
             drawn.wait()
+            engine.hand_over()
             engine.check()
 
     def log_metrics(
@@ -146,12 +178,13 @@ class RunHandle:
         for name in metrics:
             if not isinstance(name, str) or not name:
                 raise BadInput(f"The metric name {name!r} is no text. Use a text.")
+        metrics = gathered(dict(metrics))
         engine = self._ready()
         if engine is None:
             return
         engine.begin(moment.step)
         _start_copies(metrics)
-        job = MetricsJob(metrics=dict(metrics), moment=moment)
+        job = MetricsJob(metrics=metrics, moment=moment)
         engine.recorder.submit(job, _SCALAR_BYTES * len(metrics))
 
     def log_result(
@@ -186,7 +219,7 @@ class RunHandle:
 
         Args:
             name: Such as "val".
-            batch: A pytree (dicts, lists, tuples) of arrays, fully addressable.
+            batch: A pytree (dicts, lists, tuples) of arrays.
 
         Returns:
             The same batch. Its hash goes with every result logged with
@@ -196,11 +229,12 @@ class RunHandle:
             BadInput: When the name is taken by another batch or cannot be used.
         """
         check_name(name)
+        whole = gathered(batch)
         engine = self._ready()
         if engine is None:
             return batch
-        host = jax.device_get(batch)
-        digest = _batch_hash(host)
+        host = jax.device_get(whole)
+        digest = batch_hash(host)
         known = self._probes.get(name)
         if known not in (None, digest):
             raise BadInput(
@@ -226,11 +260,14 @@ class RunHandle:
             return True
         return self._engine.flush(timeout)
 
-    def close(self, timeout: float = 60.0) -> CloseReport:
+    def close(self, timeout: float = 60.0, *, complete: bool = True) -> CloseReport:
         """Flush, then end this run's writer and sinks; doing it twice is harmless.
 
         Args:
             timeout: The longest wait, in seconds.
+            complete: Whether the program did what it was to do; else the run counts
+                as stopped, not as finished. Leaving a `with` block by an exception
+                does this by itself.
 
         Returns:
             What is recorded and delivered, and what is not; what a sink did not
@@ -244,7 +281,7 @@ class RunHandle:
             )
             return self._report
         atexit.unregister(self._at_exit)
-        self._report = self._engine.close(timeout)
+        self._report = self._engine.close(timeout, complete=complete)
         if not self._report.complete:
             _log.warning("%s", self._report)
         return self._report
@@ -253,9 +290,15 @@ class RunHandle:
         """Return the handle; leaving the block closes it."""
         return self
 
-    def __exit__(self, *_: object) -> None:
-        """Close the run, also after an exception."""
-        self.close()
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Close the run; after an exception it counts as stopped."""
+        ended_well = isinstance(error, SystemExit) and not error.code
+        self.close(complete=error is None or ended_well)
 
     def __repr__(self) -> str:
         return f"RunHandle({self.info.project}/{self.name}, id={self.id!r})"
@@ -266,6 +309,7 @@ class RunHandle:
             return None
         self._engine.check()
         if self._report is None:
+            self._engine.notice()
             return self._engine
         error = LedgerError(
             f"The run {self.id!r} is closed: nothing more is kept. Close it after the "
@@ -279,7 +323,8 @@ class RunHandle:
         return None
 
     def _at_exit(self) -> None:
-        self.close()
+        # What ends the program without being caught is left there by Python.
+        self.close(complete=getattr(sys, "last_value", None) is None)
 
     def _is_off(self) -> bool:
         if not is_off():
@@ -299,7 +344,11 @@ class RunHandle:
 
 
 def _moment(
-    step: object, wall_time: float | None, tokens: int | None, samples: int | None
+    step: object,
+    wall_time: float | None,
+    tokens: int | None,
+    samples: int | None,
+    source: Source = LIVE,
 ) -> Moment:
     when = time.time() if wall_time is None else wall_time
     if isinstance(when, bool) or not isinstance(when, int | float):
@@ -312,7 +361,7 @@ def _moment(
         wall_time=float(when),
         tokens=_count("tokens", tokens),
         samples=_count("samples", samples),
-        source=Source(),
+        source=source,
     )
 
 
@@ -327,22 +376,13 @@ def _count(name: str, value: object) -> int | None:
 
 def _start_copies(tree: Any) -> None:
     for leaf in jax.tree.leaves(tree):
-        if isinstance(leaf, jax.Array):
+        # What this process does not hold is told when its turn comes.
+        if isinstance(leaf, jax.Array) and is_readable(leaf):
             leaf.copy_to_host_async()
 
 
 def _bytes(tree: Any) -> int:
     return sum(getattr(leaf, "nbytes", _SCALAR_BYTES) for leaf in jax.tree.leaves(tree))
-
-
-def _batch_hash(batch: Any) -> str:
-    """Hash the structure, shapes, dtypes and bytes of a batch; 16 hex digits."""
-    digest = hashlib.sha256(str(jax.tree.structure(batch)).encode())
-    for leaf in jax.tree.leaves(batch):
-        array = np.ascontiguousarray(leaf)
-        digest.update(f"{array.dtype}{array.shape}".encode())
-        digest.update(array.tobytes())
-    return digest.hexdigest()[:16]
 
 
 def _own_copy(value: "Figure | Any") -> Any:

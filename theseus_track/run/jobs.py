@@ -8,7 +8,15 @@ from typing import Any
 from theseus_track.analysis import HostValue, Values
 from theseus_track.records import RecordRef, Source
 
-__all__ = ["DrawJob", "MetricsJob", "Moment", "ProbeJob", "ResultJob", "ValuesJob"]
+__all__ = [
+    "LIVE",
+    "DrawJob",
+    "MetricsJob",
+    "Moment",
+    "ProbeJob",
+    "ResultJob",
+    "ValuesJob",
+]
 
 LIVE = Source()
 

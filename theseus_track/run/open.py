@@ -13,9 +13,10 @@ from theseus_track.records.strict_json import Json
 from theseus_track.run.engine import Engine
 from theseus_track.run.handle import RunHandle
 from theseus_track.run.identity import make_info
-from theseus_track.run.rank import is_rank_zero
+from theseus_track.run.rank import is_one_of_several, is_rank_zero
 from theseus_track.sinks import Sink, WandbSink, check_sink, open_sink
-from theseus_track.store import Store, resolve_root
+from theseus_track.sinks.backfilling import backfill_of
+from theseus_track.store import Run, Store, resolve_root
 
 __all__ = ["open_run"]
 
@@ -47,14 +48,15 @@ def open_run(
     """Open a run: one handle that keeps, draws and shows what is logged to it.
 
     Call it once in every process; with several JAX processes, after
-    `jax.distributed.initialize()`. Only rank 0 writes; it starts no JAX backend.
+    `jax.distributed.initialize()` and with the same `id`. Only rank 0 writes. In a
+    single process it starts no JAX backend.
 
     Args:
         root: Where the ledger is: this, else `$THESEUS_ROOT`, else `./results`.
         project: The project that the run belongs to.
         name: What people call it; may repeat. Default: made from the id.
         id: Its identity within the root. A run of that id is continued by a new
-            attempt. Own loops on several hosts pass it.
+            attempt. Needed with several processes.
         group: Runs that belong together.
         tags: Labels to filter by.
         config: Hyperparameters: a dict, a dataclass, an argparse Namespace.
@@ -97,6 +99,13 @@ def open_run(
     """
     if resume not in ("auto", "must", "never"):
         raise BadInput(f'resume={resume!r}; allowed: "auto", "must", "never".')
+    rank_zero = is_rank_zero()
+    if id is None and is_one_of_several():
+        raise BadInput(
+            "There are several JAX processes, and open_run() got no id=. Pass the same "
+            "id in every process, such as one from your configuration or the number "
+            "that the scheduler gave the job, so that all mean one run."
+        )
     where = resolve_root(root)
     given: dict[str, Any] = {"project": project, "name": name, "id": id, "group": group}
     if wandb is not None:
@@ -119,16 +128,21 @@ def open_run(
         recipe=None if recipe is None else str(Path(recipe).absolute()),
         checkpoints=None if checkpoints is None else str(Path(checkpoints).absolute()),
     )
-    if not is_rank_zero():
+    if not rank_zero:
         return RunHandle(info, where, None)
-    info, continued = _known(where, info, id=given["id"], resume=resume)
+    info, existing = _known(where, info, id=given["id"], resume=resume)
     made = _sinks(specs, tensorboard, wandb, info)
+    for sink in made:
+        go_on = getattr(sink, "go_on", None)
+        if existing is not None and go_on is not None:
+            # Judged before this attempt begins, which would make it running.
+            go_on(backfill_of(existing, existing.state))
     engine = Engine(
         where,
         info,
         made,
         resumed_at=resumed_at,
-        continued=continued,
+        continued=existing is not None,
         strict=strict,
     )
     handle = RunHandle(engine.writer.info, where, engine)
@@ -158,9 +172,9 @@ def _settings(
     settings: dict[str, Json] = {}
     for spec in specs:
         if isinstance(spec, str):
-            settings[check_sink(spec)] = {"spec": spec}
+            settings[check_sink(spec)] = _kept(spec, root)
         elif isinstance(spec, Sink):
-            settings[spec.name] = {}
+            settings[spec.name] = dict(getattr(spec, "settings", {}))
         else:
             raise BadInput(
                 f"sinks holds {spec!r}; give names such as 'tensorboard' or objects "
@@ -169,18 +183,24 @@ def _settings(
     if tensorboard is not None:
         logdir = str(Path(tensorboard).absolute())
         settings["tensorboard"] = {"logdir": logdir, "run": "", "metrics": False}
-    elif settings.get("tensorboard") == {"spec": "tensorboard"}:
-        settings["tensorboard"] = {"logdir": str(root / "tensorboard")}
     if wandb is not None:
         place = (wandb.entity, wandb.project, wandb.id)
         settings["wandb"] = dict(zip(("entity", "project", "id"), place, strict=True))
     return settings
 
 
+def _kept(spec: str, root: Path) -> dict[str, Json]:
+    """Return what opens a sink again, from any working directory."""
+    name, _, target = spec.partition(":")
+    if name != "tensorboard":
+        return {"spec": spec}
+    return {"logdir": str(Path(target).absolute() if target else root / name)}
+
+
 def _known(
     root: Path, info: RunInfo, *, id: str | None, resume: Resume
-) -> tuple[RunInfo, bool]:
-    """Find the run that is continued; say whether there is one."""
+) -> tuple[RunInfo, Run | None]:
+    """Find the run that is continued, if there is one."""
     existing = None
     if id is not None and root.is_dir():
         runs = {run.id: run for run in Store(root).runs()}
@@ -191,7 +211,7 @@ def _known(
                 f"resume='must', but there is no run of id {id!r} in {root}. Pass the "
                 "id of an existing run, or resume='auto'."
             )
-        return info, False
+        return info, None
     if resume == "never":
         raise BadInput(
             f"resume='never', but the run {id!r} exists in {root}. Choose another id, "
@@ -204,7 +224,7 @@ def _known(
             id,
         )
     # The sinks are those of this attempt; everything else is who the run is.
-    return dataclasses.replace(existing.info, sinks=info.sinks), True
+    return dataclasses.replace(existing.info, sinks=info.sinks), existing
 
 
 def _sinks(

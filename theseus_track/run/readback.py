@@ -3,23 +3,10 @@
 from pathlib import Path
 
 from theseus_track.errors import LedgerError
-from theseus_track.records import (
-    FigureItem,
-    Item,
-    JsonItem,
-    MetricsItem,
-    MetricsRecord,
-    Part,
-    Record,
-    RecordRef,
-    ResultRecord,
-    ValuesRecord,
-    loads,
-)
-from theseus_track.run.caption import caption_of
+from theseus_track.records import Item, Record, RecordRef, ValuesRecord
+from theseus_track.sinks.items import items_of
 from theseus_track.store import Run
-from theseus_track.store.blobs import read_blob
-from theseus_track.store.layout import blob_path, payload_path
+from theseus_track.store.layout import payload_path
 from theseus_track.store.payload import read_tree
 
 __all__ = ["Readback"]
@@ -44,20 +31,7 @@ class Readback:
 
     def items(self, ref: RecordRef) -> list[Item]:
         """Read what a sink is given of one record; LedgerError when it cannot be."""
-        record = self._record(ref)
-        if isinstance(record, MetricsRecord):
-            numbers = {name: float(str(v)) for name, v in record.metrics.items()}
-            return [
-                MetricsItem(
-                    ref=ref,
-                    step=record.step,
-                    wall_time=record.wall_time,
-                    metrics=numbers,
-                )
-            ]
-        if isinstance(record, ResultRecord):
-            return [self._item(ref, record, part) for part in record.parts]
-        raise LedgerError(f"Line {ref.seq} of {ref.writer} is nothing to deliver.")
+        return items_of(self._directory, ref, self._record(ref))
 
     def _record(self, ref: RecordRef) -> Record:
         if ref not in self._records:
@@ -68,30 +42,3 @@ class Readback:
         if ref not in self._records:
             raise LedgerError(f"Line {ref.seq} of {ref.writer} cannot be read.")
         return self._records[ref]
-
-    def _item(self, ref: RecordRef, record: ResultRecord, part: Part) -> Item:
-        blobs = {
-            suffix: read_blob(blob_path(self._directory, digest, suffix), digest)
-            for suffix, digest in part.blobs.items()
-        }
-        caption = caption_of(record.name, record.key, record.paths, record.step)
-        if part.kind == "json":
-            return JsonItem(
-                ref=ref,
-                name=record.name,
-                part=part.part,
-                step=record.step,
-                wall_time=record.wall_time,
-                value=loads(blobs["json"]),
-                caption=caption,
-            )
-        return FigureItem(
-            ref=ref,
-            name=record.name,
-            part=part.part,
-            step=record.step,
-            wall_time=record.wall_time,
-            png=blobs["png"],
-            pdf=blobs["pdf"],
-            caption=caption,
-        )

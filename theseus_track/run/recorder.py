@@ -119,8 +119,12 @@ class Recorder:
         # the ledger must outlive it.
         except Exception as error:  # noqa: BLE001
             self.lost += 1
-            reason = error if isinstance(error, TheseusError) else repr(error)
-            self._lost(LedgerError(f"{_what(job)} was lost: {reason}"))
+            if isinstance(error, LedgerError):
+                # As everybody says it who finds the disk full: told once.
+                self._lost(error)
+            else:
+                reason = error if isinstance(error, TheseusError) else repr(error)
+                self._lost(LedgerError(f"{_what(job)} was lost: {reason}"))
             if isinstance(job, ValuesJob):
                 job.drawn.set()
         finally:
@@ -245,7 +249,7 @@ def _new_values(host: HostValue, job: ValuesJob) -> NewValues:
         step=job.moment.step,
         wall_time=job.moment.wall_time,
         computed=time.time(),
-        value=host.value,
+        value=host.stored,
         origins=host.origins,
         axes=_axes(entry.axes),
         valid=dict(host.valid),

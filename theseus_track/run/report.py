@@ -44,5 +44,7 @@ class CloseReport:
         if not self.drawn:
             lines.append("not everything was drawn in time; the values are kept")
         lines += [str(report) for report in self.sinks]
+        if not all(report.complete for report in self.sinks):
+            lines.append(f"Deliver the rest later: theseus-track sync {self.run}")
         lines += self.faults
         return "\n  ".join(lines)

@@ -1,6 +1,7 @@
 """What went wrong in the background: told once, and raised later under `strict`."""
 
 import logging
+import re
 import threading
 
 from theseus_track.errors import TheseusError
@@ -21,7 +22,8 @@ class Troubles:
                 raises them.
         """
         self._strict = strict
-        self._told: dict[tuple[str, str], int] = {}
+        # (kind, how it begins) -> its first text and how often it came.
+        self._told: dict[tuple[str, str], tuple[str, int]] = {}
         self._pending: list[TheseusError] = []
         self._lock = threading.Lock()
 
@@ -29,14 +31,15 @@ class Troubles:
         """Log a fault the first time, count it afterwards.
 
         Args:
-            kind: What groups repetitions: faults of one kind with one message are
-                told once.
+            kind: What groups repetitions: faults of one kind whose message begins
+                alike, but for the numbers in it, are told once.
             error: What happened, in one line.
         """
         with self._lock:
-            key = (kind, str(error))
-            first = key not in self._told
-            self._told[key] = self._told.get(key, 0) + 1
+            key = (kind, _beginning(str(error)))
+            text, count = self._told.get(key, (str(error), 0))
+            self._told[key] = (text, count + 1)
+            first = count == 0
             if self._strict:
                 self._pending.append(error)
         if first:
@@ -54,5 +57,10 @@ class Troubles:
         with self._lock:
             return [
                 text + (f" ({count} times)" if count > 1 else "")
-                for (_, text), count in self._told.items()
+                for text, count in self._told.values()
             ]
+
+
+def _beginning(text: str) -> str:
+    # A message quotes the offending value, which differs from step to step.
+    return re.sub(r"\d+", "0", text)[:80]

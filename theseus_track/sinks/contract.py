@@ -22,6 +22,17 @@ A sink keeps these:
   is a `failed` receipt; what the sink does not take by design is `skipped`.
 - A sink that answers `deferred` may have a method `holds(item)`: whether it still
   does. Such an item counts as written from then on; without it, after `flush`.
+- A sink whose tracker may forget what it took when this process dies may have a
+  method `keeps(item)`: whether it would not. Until then the ledger has no mark.
+- A sink may have a method `notice()`: the one call on the training thread, whenever
+  something is logged. It returns at once and never raises.
+- A sink that is filled from the ledger alone, by `sync`, may have a method
+  `prepare(backfill)`, called before `open`: what it shows at a step that comes late
+  may be better placed then. One that is shown by a training that goes on with an
+  older run may have `go_on(backfill)`, called before `open`: what the newer attempt
+  replaces may be taken away when the first replaced step comes. A sink may have
+  `notes()`: lines that tell the user, after `close`, where things are; and `settings`,
+  a JSON object that `run.json` keeps, so that its maker finds the same place again.
 - **No surprise for the user.** It changes no global state, no handler, no
   current figure, and nothing in the tracker that it did not write.
 - **`flush(timeout)`** returns when all that was written or deferred can be read
@@ -32,11 +43,12 @@ A sink keeps these:
 """
 
 import dataclasses
+from collections.abc import Callable, Iterable
 from typing import Literal, Protocol, runtime_checkable
 
 from theseus_track.records import Item, RunInfo
 
-__all__ = ["Capabilities", "Receipt", "Sink", "Status"]
+__all__ = ["Backfill", "Capabilities", "Receipt", "Sink", "Status"]
 
 Status = Literal["written", "deferred", "skipped", "failed"]
 
@@ -84,6 +96,26 @@ class Receipt:
             )
         if self.status in ("skipped", "failed") and not self.reason:
             raise ValueError(f"A receipt {self.status!r} needs a reason.")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Backfill:
+    """A run as the ledger has it, for a sink that is filled afterwards.
+
+    Attributes:
+        state: Whether the run is "finished", "running" or "stopped", by the one judge
+            (`theseus_track.store.state`). While it runs, another process may be
+            writing to the tracker, on another machine too.
+        results: Gives all figures and JSON values that are to be shown, by step,
+            those included that the tracker has; read from disk as they are taken.
+        values: Gives the JSON values among the results, and reads no figure for it.
+        metrics: Gives all rows of metrics, by step.
+    """
+
+    state: str
+    results: Callable[[], Iterable[Item]]
+    values: Callable[[], Iterable[Item]]
+    metrics: Callable[[], Iterable[Item]]
 
 
 @runtime_checkable

@@ -38,6 +38,7 @@ class MemorySink:
     def open(self, info: RunInfo) -> None:
         """Remember which run this is."""
         self.info = info
+        self.closed = False
 
     def write(self, item: Item) -> Receipt:
         """Keep an item, unless it is here already.

@@ -11,6 +11,7 @@ was started with. It runs once per run, on rank 0, on the calling thread: it mus
 neither connect nor write.
 """
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -23,7 +24,15 @@ from theseus_track.sinks.memory import MemorySink
 from theseus_track.sinks.tensorboard import TensorBoardSink
 from theseus_track.sinks.wandb import WandbSink
 
-__all__ = ["GROUP", "MakeSink", "check_sink", "open_sink", "sink_names"]
+__all__ = [
+    "GROUP",
+    "Destination",
+    "MakeSink",
+    "check_sink",
+    "destination",
+    "open_sink",
+    "sink_names",
+]
 
 GROUP = "theseus_track.sinks"
 MakeSink: TypeAlias = Callable[[str, RunInfo], Sink]
@@ -74,6 +83,51 @@ def open_sink(spec: str, info: RunInfo) -> Sink:
     return sink
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Destination:
+    """Where a sink shows a run.
+
+    Attributes:
+        spec: What `open_sink` takes.
+        mark: What the marks in the ledger call it. The place that the training
+            itself showed the run at is called by the sink's name alone.
+    """
+
+    spec: str
+    mark: str
+
+
+def destination(spec: str, info: RunInfo, root: Path) -> Destination:
+    """Find out which place a spec means, for a run that was trained already.
+
+    Args:
+        spec: `NAME` for the place that the run was started with, or `NAME:TARGET`.
+        info: The run.
+        root: The ledger's root; without a target and without a place of the run,
+            "tensorboard" is in `ROOT/tensorboard`.
+
+    Raises:
+        BadInput: When no sink has that name.
+    """
+    name = check_sink(spec)
+    target = spec.partition(":")[2]
+    settings = info.sinks.get(name)
+    own = settings if isinstance(settings, dict) else {}
+    first = own.get("spec")
+    if name == "tensorboard":
+        if not target and name not in info.sinks:
+            target = str(root / name)
+        # The same place from every working directory.
+        target = str(Path(target).absolute()) if target else ""
+        first = f"{name}:{own['logdir']}" if "logdir" in own else first
+        if not target or f"{name}:{target}" == first:
+            return Destination(spec=name, mark=name)
+        return Destination(spec=f"{name}:{target}", mark=f"{name}:{target}")
+    if not target or spec == first:
+        return Destination(spec=first if isinstance(first, str) else spec, mark=name)
+    return Destination(spec=spec, mark=spec)
+
+
 def _entry_points() -> list[EntryPoint]:
     return list(entry_points(group=GROUP))
 
@@ -100,7 +154,9 @@ def _make_memory(target: str, info: RunInfo) -> Sink:  # noqa: ARG001 (MakeSink)
 def _make_tensorboard(target: str, info: RunInfo) -> Sink:
     settings = info.sinks.get("tensorboard")
     settings = settings if isinstance(settings, dict) else {}
-    logdir = target or settings.get("logdir")
+    spec = settings.get("spec")
+    given = spec.partition(":")[2] if isinstance(spec, str) else ""
+    logdir = target or settings.get("logdir") or given
     if not isinstance(logdir, str) or not logdir:
         raise BadInput(
             "The sink 'tensorboard' needs a log directory: "

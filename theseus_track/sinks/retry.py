@@ -60,6 +60,11 @@ class Breaker:
         self._failures = 0
         self._until: float | None = None
 
+    @property
+    def failing(self) -> bool:
+        """Whether the last item failed."""
+        return self._failures > 0
+
     def succeed(self) -> None:
         """Note that an item passed; the next pause needs a fresh row of failures."""
         self._failures = 0

@@ -16,6 +16,8 @@ from theseus_track.store.entries import (
     NewValues,
 )
 from theseus_track.store.figure import StoredFigure
+from theseus_track.store.probe import Probe
+from theseus_track.store.removal import Holdings, holdings, remove
 from theseus_track.store.result import Result
 from theseus_track.store.root import resolve_root
 from theseus_track.store.run import Run
@@ -29,17 +31,21 @@ __all__ = [
     "Comparison",
     "Damage",
     "Entry",
+    "Holdings",
     "LedgerWriter",
     "NewPart",
     "NewProbe",
     "NewResult",
     "NewValues",
+    "Probe",
     "Result",
     "Run",
     "Series",
     "Store",
     "StoredFigure",
     "compare",
+    "holdings",
+    "remove",
     "resolve_root",
     "state",
     "verify",

@@ -10,6 +10,7 @@ import numpy as np
 
 from theseus_track.errors import BadInput, LedgerError, PayloadPending
 from theseus_track.records import Leaf, join_tree
+from theseus_track.records.narrow import widened
 from theseus_track.records.strict_json import Json
 from theseus_track.store.pack import DTYPES
 
@@ -64,7 +65,7 @@ def read_tree(path: Path, tree: Json, leaves: Sequence[Leaf]) -> object:
         PayloadPending: When bytes are not all there, but may still arrive.
         LedgerError: When something is damaged.
     """
-    arrays = [read_leaf(path, leaf) for leaf in leaves]
+    arrays = [widened(read_leaf(path, leaf), leaf.origin) for leaf in leaves]
     try:
         return join_tree(tree, arrays)
     except (BadInput, ValueError, RecursionError) as error:

@@ -15,7 +15,7 @@ from theseus_track.records import (
 )
 from theseus_track.store.journal import Line
 
-__all__ = ["Attempt", "Finding", "findings", "metrics"]
+__all__ = ["Attempt", "Finding", "findings", "metrics", "rows"]
 
 T = TypeVar("T", ValuesRecord, ResultRecord, MetricsRecord)
 
@@ -81,12 +81,19 @@ def findings(attempts: Sequence[Attempt]) -> list[Finding]:
 
 def metrics(attempts: Sequence[Attempt], *, superseded: bool) -> list[MetricsRecord]:
     """Return the rows of metrics by step, with or without the replaced ones."""
-    rows = [
-        place.record
+    return [record for _, record in rows(attempts, superseded=superseded)]
+
+
+def rows(
+    attempts: Sequence[Attempt], *, superseded: bool
+) -> list[tuple[RecordRef, MetricsRecord]]:
+    """Return the rows of metrics by step, and where each is."""
+    found = [
+        (place.ref, place.record)
         for place in _places(attempts, MetricsRecord)
         if superseded or not place.superseded
     ]
-    return sorted(rows, key=lambda row: row.step)
+    return sorted(found, key=lambda pair: pair[1].step)
 
 
 @dataclasses.dataclass(slots=True)

@@ -9,6 +9,7 @@ from theseus_track.records import (
     MetricsRecord,
     Record,
     RecordRef,
+    ResultRecord,
     RunInfo,
     WriterRecord,
 )
@@ -17,6 +18,7 @@ from theseus_track.store import html, query
 from theseus_track.store.damage import Damage
 from theseus_track.store.journal import JournalReader
 from theseus_track.store.layout import RUN_JSON, journals
+from theseus_track.store.probe import Probe, probes_of
 from theseus_track.store.result import Result
 from theseus_track.store.run_state import state
 from theseus_track.store.runinfo import read_info
@@ -143,9 +145,7 @@ class Run:
             superseded: Whether to list what a newer one replaced, too.
         """
         with self._lock:
-            if self._findings is None:
-                self._findings = query.findings(self._attempts())
-            found, info = self._findings, self.info
+            found, info = self._found(), self.info
         results = [
             Result(self.dir, info, finding)
             for finding in found
@@ -155,6 +155,29 @@ class Run:
             return results
         named = [result for result in results if result.name == name]
         return named or [result for result in results if result.key == name]
+
+    def deliverable(self) -> list[tuple[RecordRef, ResultRecord | MetricsRecord]]:
+        """Return what trackers show of the run, by step: nothing that was replaced.
+
+        Results with something drawn, and rows of metrics, which come before the
+        results of their step; of each, where it is in the ledger.
+        """
+        with self._lock:
+            drawn: list[tuple[RecordRef, ResultRecord | MetricsRecord]] = [
+                (finding.result_ref, finding.result)
+                for finding in self._found()
+                if finding.result is not None
+                and finding.result_ref is not None
+                and finding.result.parts
+                and not finding.superseded
+            ]
+            rows = query.rows(self._attempts(), superseded=False)
+        return sorted([*rows, *drawn], key=lambda pair: pair[1].step)
+
+    @property
+    def probes(self) -> dict[str, Probe]:
+        """The batches that were stored, by name; of each name the latest."""
+        return probes_of(self.dir, self.records())
 
     def __getitem__(self, name: str) -> Series:
         """Return the results of an analysis, by its NAME or key.
@@ -198,6 +221,11 @@ class Run:
         return html.captioned(
             f"{self.project} · {self.name} · {self.id} · {self.state}", table
         )
+
+    def _found(self) -> list[query.Finding]:
+        if self._findings is None:
+            self._findings = query.findings(self._attempts())
+        return self._findings
 
     def _attempts(self) -> list[query.Attempt]:
         return [

@@ -12,11 +12,22 @@ from theseus_track.store.machine import is_dead, this_machine
 if TYPE_CHECKING:
     from theseus_track.store.run import Run
 
-__all__ = ["FINISHED", "RUNNING", "STOPPED", "WINDOW_SECONDS", "state", "state_of"]
+__all__ = [
+    "DELIVERS",
+    "FINISHED",
+    "RUNNING",
+    "STOPPED",
+    "WINDOW_SECONDS",
+    "state",
+    "state_of",
+]
 
 FINISHED = "finished"
 RUNNING = "running"
 STOPPED = "stopped"
+
+DELIVERS = "sync"
+"""The purpose of a writer that only marks what it delivered."""
 
 WINDOW_SECONDS = 300.0
 """A writer whose file has not grown for this long counts as stopped."""
@@ -25,18 +36,19 @@ WINDOW_SECONDS = 300.0
 def state(run: "Run") -> str:
     """Return whether a run is "finished", "running" or "stopped".
 
-    *finished*: every writer wrote its last line, or a later one of the same
-    purpose took over from it. *running*: a file of a writer grew within 5
+    *finished*: every writer did its work and wrote its last line, or a later one of
+    the same purpose took over from it. *running*: a file of a writer grew within 5
     minutes, and its process is not known to be dead. *stopped*: anything else.
 
     Growth that this process watched counts first, since it needs no clock. Only
     for a first look the file's own time is compared with this machine's; one in
-    the future counts as now. Nothing is written to find out.
+    the future counts as now. Nothing is written to find out. A delivery to trackers
+    adds nothing to a run, so that its writers do not count.
 
     Args:
         run: The run, as it was when last refreshed.
     """
-    return state_of(run.writers())
+    return state_of([pair for pair in run.writers() if pair[1].purpose != DELIVERS])
 
 
 def state_of(writers: Sequence[tuple[JournalReader, WriterRecord]]) -> str:
@@ -46,13 +58,26 @@ def state_of(writers: Sequence[tuple[JournalReader, WriterRecord]]) -> str:
         for i, (reader, writer) in enumerate(writers)
         if not _ended(reader) and not _taken_over(writer, writers[i + 1 :], reader)
     ]
-    if not open_:
-        return FINISHED if writers else STOPPED
-    return RUNNING if any(_alive(*pair) for pair in open_) else STOPPED
+    if open_:
+        return RUNNING if any(_alive(*pair) for pair in open_) else STOPPED
+    cut_short = any(
+        not _completed(reader) and not _has_successor(writer, writers[i + 1 :])
+        for i, (reader, writer) in enumerate(writers)
+    )
+    return FINISHED if writers and not cut_short else STOPPED
 
 
 def _ended(reader: JournalReader) -> bool:
     return any(isinstance(line.record, End) for line in reader.lines[-1:])
+
+
+def _completed(reader: JournalReader) -> bool:
+    # One without a last line was taken over, or it would be running or stopped.
+    return all(
+        line.record.complete
+        for line in reader.lines[-1:]
+        if isinstance(line.record, End)
+    )
 
 
 def _taken_over(
@@ -60,8 +85,13 @@ def _taken_over(
     later: Sequence[tuple[JournalReader, WriterRecord]],
     reader: JournalReader,
 ) -> bool:
-    successor = any(other.purpose == writer.purpose for _, other in later)
-    return successor and not _alive(reader, writer)
+    return _has_successor(writer, later) and not _alive(reader, writer)
+
+
+def _has_successor(
+    writer: WriterRecord, later: Sequence[tuple[JournalReader, WriterRecord]]
+) -> bool:
+    return any(other.purpose == writer.purpose for _, other in later)
 
 
 def _alive(reader: JournalReader, writer: WriterRecord) -> bool:

@@ -34,6 +34,7 @@ from theseus_track.store.machine import this_machine
 from theseus_track.store.pack import Packer
 from theseus_track.store.root import resolve_root, unusable
 from theseus_track.store.runinfo import keep_info
+from theseus_track.store.sizes import SizeWatch
 
 __all__ = ["LedgerWriter"]
 
@@ -73,6 +74,7 @@ class LedgerWriter:
         self.info = info
         self._journal = journal
         self._payload = payload
+        self._sizes = SizeWatch(directory)
         self._lock = threading.Lock()
         self._lines = 0
         self._torn = False
@@ -93,7 +95,7 @@ class LedgerWriter:
             root: The ledger's root, as for `resolve_root`; created if need be.
                 Several processes may do this at once.
             info: The run. Where a run of that id exists, its own `run.json` stays.
-            purpose: "live", "replay" or "replot".
+            purpose: "live", "replay", "replot" or "sync".
             resumed_at: The first step that this attempt may write, >= 0.
 
         Returns:
@@ -163,7 +165,11 @@ class LedgerWriter:
             records = [packer.record(entry) for entry in entries]
             for data, suffix in blobs:
                 self.put_blob(data, suffix)
-            return self._commit(records, packer.payload())
+            payload = packer.payload()
+            refs = self._commit(records, payload)
+            drawn = sum(len(data) for data, _ in blobs)
+            self._sizes.note(records, len(payload) + drawn)
+            return refs
 
     def put_blob(self, data: bytes, suffix: str) -> str:
         """Keep a file under the hash of its content; the same twice is one file.
@@ -187,13 +193,17 @@ class LedgerWriter:
         """Give a sign of life; without one for 5 minutes a run counts as stopped."""
         self.append(Beat(time=time.time()))
 
-    def close(self) -> None:
-        """Write the last line and close the files; doing it twice is harmless."""
+    def close(self, *, complete: bool = True) -> None:
+        """Write the last line and close the files; doing it twice is harmless.
+
+        Args:
+            complete: Whether the work was done; else the run counts as stopped.
+        """
         with self._lock:
             if self._closed:
                 return
             try:
-                self._commit([End(time=time.time())])
+                self._commit([End(time=time.time(), complete=complete)])
             finally:
                 self._closed = True
                 self._close_files()

@@ -11,7 +11,9 @@ TensorBoard 2.21 has two loaders, and what one forgives the other hides: the
 default one drops every later step of a tag when a lower one follows, the other
 one stops reading a file when a newer one appears beside it. So within each of
 these directories the steps of a tag only ascend, and one process writes one file
-at a time. Tags and steps are those of the ledger, and so is the wall time.
+at a time. Where nobody else writes, late steps have the file made anew instead,
+sorted: when `sync` fills it from the ledger, and when a training goes on with an
+older run. Tags and steps are those of the ledger, and so is the wall time.
 """
 
 from theseus_track.sinks.tensorboard.sink import TensorBoardSink

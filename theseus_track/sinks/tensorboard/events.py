@@ -30,6 +30,7 @@ __all__ = [
     "event_files",
     "image_value",
     "last_steps",
+    "next_name",
     "read_events",
     "scalar_value",
     "text_value",
@@ -52,13 +53,14 @@ class EventFile:
     last whole record and takes no more, because both loaders stop at a torn one.
     """
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, name: str | None = None) -> None:
         """Create a file that sorts after all others in its directory.
 
         Args:
             directory: Where; must exist.
+            name: What to call it instead; no reader sees one without "tfevents".
         """
-        self.path = directory / _next_name(directory)
+        self.path = directory / (name or next_name(directory))
         # Exclusive: a user's writer in the same second must never be overwritten,
         # as tensorboardX's file mode "wb" would.
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
@@ -191,7 +193,7 @@ def last_steps(directory: Path) -> dict[str, int]:
     return last
 
 
-def _next_name(directory: Path) -> str:
+def next_name(directory: Path) -> str:
     """Name a file so that it is read last, though clocks of hosts may differ.
 
     Loaders read the files of a directory in the order of their names, which begin

@@ -73,14 +73,32 @@ class SubRuns:
 
     def place(self, tags: Sequence[str], step: int) -> SubRun:
         """Return the directory in which a step may follow; perhaps a fresh one."""
-        if self._first is not None:
-            self._open.append(SubRun(self._first, last_steps(self._first)))
-            self._first = None
+        self._open_first()
         for subrun in self._open:
             if subrun.takes(tags, step):
                 return subrun
         self._open.append(SubRun(self._fresh(), {}))
         return self._open[-1]
+
+    def is_late(self, tags: Sequence[str], step: int) -> bool:
+        """Tell whether a step cannot follow in the first directory."""
+        self._open_first()
+        return not (self._open and self._open[0].takes(tags, step))
+
+    def begin_again(self, first: Path) -> None:
+        """Forget what was open: the first directory has been made anew."""
+        self._open.clear()
+        self._first = first
+
+    def all_later(self) -> list[Path]:
+        """Return the directories of late steps that are there, by number."""
+        found = (
+            (path.name.removeprefix(self._later), path)
+            for path in self._run.glob(f"{self._later}*")
+            if path.is_dir()
+        )
+        numbered = [(int(n), path) for n, path in found if n.isascii() and n.isdigit()]
+        return [path for _, path in sorted(numbered)]
 
     def sync(self) -> None:
         """Make what was written survive a loss of power."""
@@ -91,6 +109,11 @@ class SubRuns:
         """Close all files."""
         for subrun in self._open:
             subrun.close()
+
+    def _open_first(self) -> None:
+        if self._first is not None:
+            self._open.append(SubRun(self._first, last_steps(self._first)))
+            self._first = None
 
     def _fresh(self) -> Path:
         for number in itertools.count(1):

@@ -4,7 +4,7 @@ import os
 import shlex
 from pathlib import Path
 
-__all__ = ["SAMPLES", "viewing_command"]
+__all__ = ["SAMPLES", "viewing_command", "viewing_words"]
 
 # Without the flag TensorBoard keeps ten images of a tag, chosen at random; with 0
 # it shows none (tests/sinks/test_tensorboard_server.py).
@@ -21,5 +21,10 @@ def viewing_command(logdir: str | os.PathLike[str]) -> str:
         >>> viewing_command("my logs")
         "tensorboard --logdir 'my logs' --samples_per_plugin images=1000,text=1000,scalars=5000"
     """  # noqa: E501 (the command is one line)
-    where = shlex.quote(str(Path(logdir)))
-    return f"tensorboard --logdir {where} --samples_per_plugin {SAMPLES}"
+    return shlex.join(viewing_words(logdir))
+
+
+def viewing_words(logdir: str | os.PathLike[str]) -> list[str]:
+    """Return the words of that command."""
+    where = str(Path(logdir))
+    return ["tensorboard", "--logdir", where, "--samples_per_plugin", SAMPLES]

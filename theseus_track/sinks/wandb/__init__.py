@@ -16,7 +16,9 @@ x axis that all of these keys are defined on. There are two ways to write rows.
 - **Owning** a run that we began, with the metrics in it. Rows wait for the
   figures of their step, so that the counter is the training step.
 
-Which one it is, is decided at the first delivery: by whether a W&B run exists.
+Which one it is, is decided at the first delivery: by whether a W&B run exists. What
+`sync` delivers afterwards is **appended**: to the run of the training once nobody can
+be writing to it, else to a companion run in the same group (`choice.py`).
 """
 
 from theseus_track.sinks.wandb.sink import WandbSink

@@ -15,7 +15,14 @@ from theseus_track.sinks.wandb.keys import (
 )
 from theseus_track.sinks.wandb.media import html_of, image_of, table_of
 
-__all__ = ["figure_entry", "json_entry", "metrics_entry", "table_entry"]
+__all__ = [
+    "figure_entry",
+    "json_entry",
+    "json_numbers",
+    "metrics_entry",
+    "metrics_numbers",
+    "table_entry",
+]
 
 
 def figure_entry(item: FigureItem) -> Entry:
@@ -37,12 +44,16 @@ def json_entry(item: JsonItem, *, run: str) -> Entry:
         item: The value.
         run: The id of its run.
     """
-    values = {
+    whole = {json_key(item.name, item.part): html_of(item, run=run)}
+    return Entry(item=item, steps=RESULTS, values={**json_numbers(item), **whole})
+
+
+def json_numbers(item: JsonItem) -> dict[str, float]:
+    """Return the numbers of a JSON value, by their keys."""
+    return {
         leaf_key(item.name, item.part, path): number
         for path, number in numbers(item.value)
     }
-    whole = {json_key(item.name, item.part): html_of(item, run=run)}
-    return Entry(item=item, steps=RESULTS, values={**values, **whole})
 
 
 def table_entry(item: JsonItem) -> Entry | None:
@@ -61,6 +72,11 @@ def metrics_entry(item: MetricsItem, *, mirrored: bool) -> Entry:
         item: The row.
         mirrored: Whether the run is the user's, which may have such keys itself.
     """
-    key_of = mirrored_key if mirrored else metric_key
-    values = {key_of(name): float(number) for name, number in item.metrics.items()}
+    values = metrics_numbers(item, mirrored=mirrored)
     return Entry(item=item, steps=METRICS, values=values)
+
+
+def metrics_numbers(item: MetricsItem, *, mirrored: bool) -> dict[str, float]:
+    """Return the numbers of a row of metrics, by their keys."""
+    key_of = mirrored_key if mirrored else metric_key
+    return {key_of(name): float(number) for name, number in item.metrics.items()}

@@ -14,6 +14,7 @@ from typing import Final
 
 __all__ = [
     "METRICS",
+    "RECORDS",
     "RESULTS",
     "StepKeys",
     "figure_key",
@@ -32,6 +33,11 @@ _IN_METRIC = re.compile(r"[^A-Za-z0-9_./-]")
 _BESIDE = ("json", "table")
 _OURS = "theseus"
 _RESULTS = "analysis"
+
+
+RECORDS: Final = "theseus/records"
+"""The key that says which records of the ledger a row shows. Delivery is at least
+once: a value that W&B shows twice is the same one where key and record are."""
 
 
 class StepKeys:

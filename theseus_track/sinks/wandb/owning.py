@@ -85,6 +85,9 @@ class Owner:
         # Late entries wait for the next row: there is nothing to be done meanwhile.
         return bool(self._held)
 
+    def look(self) -> None:
+        """Nothing to find out: rows are ended here."""
+
     def drain(self) -> None:
         """Write everything; what is late comes after the last step."""
         for step in sorted(self._held):
@@ -96,6 +99,7 @@ class Owner:
         """End the last row, so that it can be read."""
         if self._row is not None:
             self._log.commit()
+            self._row.end()
             self._floor = self._row.at + 1
             self._row = None
 
@@ -131,6 +135,8 @@ class Owner:
         self._join(self._late, row)
 
     def _begin(self, step: int) -> Row:
+        if self._row is not None:
+            self._row.end()
         self._row = Row(step)
         return self._row
 
@@ -138,6 +144,6 @@ class Owner:
         """Write those entries that fit into a row, and take them from the list."""
         for entry in list(entries):
             if row.fits(entry):
-                self._log.put(entry, at=row.at)
+                self._log.put(entry, row, at=row.at)
                 row.add(entry)
                 entries.remove(entry)

@@ -4,21 +4,24 @@ import contextlib
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any, Protocol
 
 from theseus_track.errors import DeliveryError
 from theseus_track.records import FigureItem, Item, JsonItem, MetricsItem
+from theseus_track.sinks.contract import Backfill
+from theseus_track.sinks.wandb.choice import Chosen
 from theseus_track.sinks.wandb.content import (
     figure_entry,
     json_entry,
+    json_numbers,
     metrics_entry,
+    metrics_numbers,
     table_entry,
 )
 from theseus_track.sinks.wandb.entry import Entry
 from theseus_track.sinks.wandb.log import Log
-from theseus_track.sinks.wandb.owning import Owner, Undrawn
+from theseus_track.sinks.wandb.owning import Undrawn
 from theseus_track.sinks.wandb.pump import Pump
-from theseus_track.sinks.wandb.riding import Rider
+from theseus_track.sinks.wandb.rows import kept_after, rows_of
 from theseus_track.sinks.wandb.versions import TableVersions
 
 __all__ = ["Place", "RunIsOver"]
@@ -36,17 +39,6 @@ class RunIsOver(DeliveryError):
         super().__init__("the W&B run was finished; the result is in the ledger")
 
 
-class _Rows(Protocol):
-    """How rows are written: by a Rider or by an Owner."""
-
-    def add(self, entry: Entry, /) -> None: ...
-    def remove(self, entry: Entry, /) -> None: ...
-    def holds(self, entry: Entry, /) -> bool: ...
-    def progress(self) -> bool: ...
-    def drain(self) -> None: ...
-    def commit(self) -> None: ...
-
-
 class Place:
     """Writes to one run until it is over; thread-safe.
 
@@ -56,32 +48,36 @@ class Place:
 
     def __init__(
         self,
-        run: Any,  # a wandb.Run
+        chosen: Chosen,
         *,
-        owned: bool,
         run_id: str,
         patience: float,
         undrawn: Undrawn | None,
+        backfill: Backfill | None = None,
     ) -> None:
         """Take a run that is not finished.
 
         Args:
-            run: The W&B run.
-            owned: Whether it is ours: nobody else logs to it, and we finish it.
+            chosen: The W&B run, and how to write to it.
             run_id: The id of the run in the ledger.
             patience: The longest that a row of ours waits for figures, in seconds.
             undrawn: Gives the lowest step of which a figure is still to come.
+            backfill: The run as the ledger has it, if it is shown afterwards.
         """
-        self._run = run
-        self._owned = owned
+        self._run = chosen.run
+        self._owned = chosen.owned
+        self._mirrored = not chosen.metrics
         self._run_id = run_id
+        self._backfill = backfill
         self._lock = threading.RLock()
-        self._log = Log(run)
-        self._rows = _rows(run, self._log, owned, patience, undrawn)
+        self._log = Log(chosen.run)
+        self._rows = rows_of(chosen, self._log, patience=patience, undrawn=undrawn)
         self._tables = TableVersions()
         self._pump = Pump(self._progress)
         self._held: dict[int, Entry] = {}
-        self._ending = owned
+        self._unkept: dict[int, list[Entry]] = {}
+        self._kept_after = kept_after(chosen.run.settings)
+        self._ending = chosen.owned
         self._over = False
         self._told = False
 
@@ -111,6 +107,7 @@ class Place:
             held = [entry for entry in entries if self._rows.holds(entry)]
             if held:
                 self._held[id(item)] = held[-1]
+            self._unkept[id(item)] = entries
         if waits:
             self._pump.wake()
         return not held
@@ -125,6 +122,21 @@ class Place:
                 del self._held[id(item)]
                 return False
             return True
+
+    def keeps(self, item: Item) -> bool:
+        """Tell whether W&B would have an item if this process were killed now."""
+        with self._lock:
+            if not self._over:
+                self._rows.look()
+            ends = [
+                None if entry.row is None else entry.row.ended
+                for entry in self._unkept.get(id(item), ())
+            ]
+            limit = time.monotonic() - self._kept_after
+            kept = all(end is not None and end < limit for end in ends)
+            if kept:
+                self._unkept.pop(id(item), None)
+            return kept
 
     def flush(self, timeout: float) -> None:
         """Return when everything is in a row that will be shown.
@@ -144,6 +156,7 @@ class Place:
 
         Raises:
             RunIsOver: When the run was finished before everything was written.
+            DeliveryError: When the server did not take all of a run of ours.
         """
         self._pump.stop()
         try:
@@ -151,7 +164,7 @@ class Place:
         finally:
             if self._owned and not self._over:
                 self._over = True
-                self._run.finish()
+                self._finish()
 
     def end_rows(self) -> None:
         """From now on rows are ended for what waits: the user logs no more."""
@@ -175,7 +188,29 @@ class Place:
                 self._rows.add(entry)
             self._rows.drain()
             self._rows.commit()
+            self._recall()
             self._log.settle()
+
+    def _finish(self) -> None:
+        try:
+            self._run.finish()
+        except TimeoutError as error:
+            directory = self._run.settings.sync_dir
+            raise DeliveryError(
+                "the server of W&B did not take everything in time; what is missing "
+                f"there is sent by: wandb sync {directory}"
+            ) from error
+
+    def _recall(self) -> None:
+        """Learn the values of higher steps, which the run shows since before."""
+        if self._backfill is None:
+            return
+        for item in self._backfill.values():
+            if isinstance(item, JsonItem):
+                self._log.recall(item.step, json_numbers(item))
+        for item in () if self._mirrored else self._backfill.metrics():
+            if isinstance(item, MetricsItem):
+                self._log.recall(item.step, metrics_numbers(item, mirrored=False))
 
     def _progress(self) -> bool:
         with self._lock:
@@ -212,7 +247,7 @@ class Place:
             case JsonItem():
                 entries = [json_entry(item, run=self._run_id), *self._table(item)]
             case MetricsItem():
-                entries = [metrics_entry(item, mirrored=not self._owned)]
+                entries = [metrics_entry(item, mirrored=self._mirrored)]
         return entries
 
     def _tell_once(self) -> None:
@@ -230,12 +265,3 @@ class Place:
         entry = table_entry(item)
         shown = entry is not None and self._tables.choose(entry)
         return [entry] if entry is not None and shown else []
-
-
-def _rows(
-    run: Any, log: Log, owned: bool, patience: float, undrawn: Undrawn | None
-) -> _Rows:
-    if not owned:
-        return Rider(log, own_rows=run.settings.mode == "shared")
-    start = int(run.starting_step)
-    return Owner(log, starting_step=start, patience=patience, undrawn=undrawn)

@@ -42,14 +42,23 @@ class Rider:
         """Write what fits into the user's row; tell whether anything waits still."""
         self._fill()
         while self._waiting and self._row_has_ended():
+            if self._row is not None:
+                self._row.end()
             self._row = None
             self._fill()
         return bool(self._waiting)
+
+    def look(self) -> None:
+        """Find out whether the user has ended the row that holds our last values."""
+        if self._row is not None and self._row_has_ended():
+            self._row.end()
 
     def drain(self) -> None:
         """Write everything, ending rows between; the last one is left to the user."""
         while self.progress():
             self._log.commit()
+            if self._row is not None:
+                self._row.end()
             self._row = None
 
     def commit(self) -> None:
@@ -59,12 +68,15 @@ class Rider:
         for entry in list(self._waiting):
             if self._row is not None and not self._row.fits(entry):
                 continue
-            self._log.put(entry)
+            self._log.put(entry, self._row)
             self._waiting.remove(entry)
             # Asked after the write: if the user ends the row meanwhile, this waits
             # for one row more than it must, and nothing is overwritten.
             at = 0 if self._own_rows else self._log.counter
-            self._row = self._row if self._row and self._row.at == at else Row(at)
+            if self._row is None or self._row.at != at:
+                if self._row is not None:
+                    self._row.end()
+                self._row = Row(at)
             self._row.add(entry)
 
     def _row_has_ended(self) -> bool:

@@ -1,13 +1,21 @@
 """The sink that shows a run in W&B."""
 
 import importlib
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from theseus_track.errors import BadInput, DeliveryError
 from theseus_track.records import Item, MetricsItem, RunInfo
-from theseus_track.sinks.contract import Capabilities, Receipt
+from theseus_track.sinks.contract import Backfill, Capabilities, Receipt
 from theseus_track.sinks.seen import Seen
+from theseus_track.sinks.wandb.address import parse
+from theseus_track.sinks.wandb.choice import (
+    Chosen,
+    choose,
+    choose_afterwards,
+    choose_beside,
+)
 from theseus_track.sinks.wandb.farewell import Farewell
 from theseus_track.sinks.wandb.library import check_installed, current_run
 
@@ -43,7 +51,8 @@ class WandbSink:
         Args:
             run: The user's W&B run; None to ride the one that exists at the first
                 delivery, or else to begin one.
-            target: `PROJECT` or `ENTITY/PROJECT` for a run of ours.
+            target: `PROJECT` or `ENTITY/PROJECT` for a run of ours;
+                `ENTITY/PROJECT/ID` to add to a run that is finished.
             mirror: Whether metrics are shown in a user's run too, under
                 `theseus/metrics/`; in a run of ours they always are.
             companion: Whether to begin a run beside the one that was trained, in
@@ -51,22 +60,29 @@ class WandbSink:
             patience: The longest that a row of ours waits for figures, in seconds.
 
         Raises:
-            BadInput: When wandb is not installed.
+            BadInput: When wandb is not installed, or `target` is no place in it.
         """
         check_installed()
+        self.settings = {"spec": f"wandb:{target}" if target else "wandb"}
         self._run = run
-        self._target = target
-        self._mirror = mirror
+        self._target = parse(target)
         self._companion = companion
         self._patience = patience
         self._info: RunInfo | None = None
         self._seen = Seen()
         self._place: Place | None = None
         self._farewell: Farewell | None = None
+        self._backfill: Backfill | None = None
+        self._choosing = threading.Lock()
+        # Whether a run of the user's decides where results go.
+        self._follows = not companion and not self._target.id
+        self._notes: tuple[str, ...] = ()
         self._owned = False
+        self._metrics = mirror
         self._disabled = False
         self._ending = False
         self._over = False
+        self._ended_well = False
         self._flush_all: Callable[[float], object] = lambda _timeout: None
         self._close_all: Callable[[], object] = lambda: None
         self._undrawn: Callable[[], int | None] | None = None
@@ -96,6 +112,37 @@ class WandbSink:
         if self._run is not None:
             self._watch(self._run)
 
+    def notice(self) -> None:
+        """Look whether the user has begun a run; cheap, on the thread that logs.
+
+        A run that is begun and finished before the first delivery would be missed.
+        """
+        decided = self._run is not None or self._place is not None or self._disabled
+        if decided or not self._follows or (run := current_run()) is None:
+            return
+        # While the sink's thread chooses, it decides.
+        if self._choosing.acquire(blocking=False):
+            try:
+                if self._place is None:
+                    self._run = run
+                    self._watch(run)
+            finally:
+                self._choosing.release()
+
+    def prepare(self, backfill: Backfill) -> None:
+        """Learn that the results come afterwards, from the ledger.
+
+        Args:
+            backfill: The run. Its own W&B run is taken up again when nobody can be
+                writing to it; else the results are shown in one beside it.
+        """
+        self._backfill = backfill
+        self._follows = False
+
+    def notes(self) -> tuple[str, ...]:
+        """Say where results are that are not where one would look first."""
+        return self._notes
+
     def open(self, info: RunInfo) -> None:
         """Remember which run this is; W&B is reached at the first delivery."""
         # What it imports cannot be imported any more when the interpreter exits,
@@ -121,7 +168,7 @@ class WandbSink:
             place = self._placed()
             if place is None:
                 return Receipt("skipped", "W&B is disabled")
-            if isinstance(item, MetricsItem) and not (self._owned or self._mirror):
+            if isinstance(item, MetricsItem) and not self._metrics:
                 return Receipt("skipped", "the user logs the metrics of this W&B run")
             written = place.write(item)
         except (BadInput, RunIsOver) as error:
@@ -132,6 +179,10 @@ class WandbSink:
     def holds(self, item: Item) -> bool:
         """Tell whether an item that was deferred is not written yet."""
         return self._place is not None and self._place.holds(item)
+
+    def keeps(self, item: Item) -> bool:
+        """Tell whether W&B would have an item if this process were killed now."""
+        return self._ended_well if self._place is None else self._place.keeps(item)
 
     def flush(self, timeout: float) -> None:
         """Bring everything into rows that are shown.
@@ -153,6 +204,7 @@ class WandbSink:
         if self._place is not None:
             place, self._place = self._place, None
             place.close()
+            self._ended_well = True
 
     def _placed(self) -> "Place | None":
         """Return where to write, chosen at the first delivery; None when disabled.
@@ -164,32 +216,44 @@ class WandbSink:
             return self._place
         if self._info is None:
             raise DeliveryError("The W&B sink is not open; call open first.")
-        from theseus_track.sinks.wandb.begin import begin
-        from theseus_track.sinks.wandb.place import Place, RunIsOver
+        from theseus_track.sinks.wandb.place import RunIsOver
 
         if self._over:
             raise RunIsOver
-        run = None if self._companion else self._run or current_run()
-        self._owned = run is None
-        if run is None:
-            run = begin(self._info, target=self._target, companion=self._companion)
-        if run.disabled:
+        with self._choosing:
+            return self._take_place(self._info)
+
+    def _take_place(self, info: RunInfo) -> "Place | None":
+        from theseus_track.sinks.wandb.place import Place
+
+        chosen = self._choose(info)
+        if chosen.run.disabled:
             self._disabled = True
-            if self._owned:
+            if chosen.owned:
                 # Else it stays `wandb.run`, which the others of ours are not.
-                run.finish()
+                chosen.run.finish()
             return None
-        self._watch(run)
+        self._owned, self._notes = chosen.owned, chosen.notes
+        self._metrics = self._metrics or chosen.metrics
+        self._watch(chosen.run)
         self._place = Place(
-            run,
-            owned=self._owned,
-            run_id=self._info.id,
+            chosen,
+            run_id=info.id,
             patience=self._patience,
             undrawn=self._undrawn,
+            backfill=self._backfill,
         )
         if self._ending:
             self._place.end_rows()
         return self._place
+
+    def _choose(self, info: RunInfo) -> Chosen:
+        if self._companion:
+            return choose_beside(info, self._target)
+        if self._backfill is not None or self._target.id:
+            running = self._backfill is not None and self._backfill.state == "running"
+            return choose_afterwards(info, self._target, running=running)
+        return choose(self._run or current_run(), info, self._target)
 
     def _watch(self, run: Any) -> None:
         """Be there when a run ends, unless we are already."""
