@@ -97,3 +97,34 @@ def test_a_root_that_cannot_be_written_is_refused(
     done = call(*words, "--root", "file/below")
     assert done.exit_code == 2
     assert "is not a directory" in done.stderr
+
+
+INTERRUPTED = (
+    JOB
+    + """
+    def batches(self, split):
+        for index, batch in enumerate(super().batches(split)):
+            if split == "train" and index == STOP:
+                raise KeyboardInterrupt
+            yield batch
+"""
+)
+
+
+@pytest.mark.slow  # trains
+@pytest.mark.parametrize(("stop", "told"), [(4, "step 3"), (1, "no checkpoint")])
+def test_an_interrupted_training_says_what_is_kept(
+    call: Call, tmp_path: Path, stop: int, told: str
+) -> None:
+    name = f"interrupted_{stop}.py"
+    (tmp_path / name).write_text(INTERRUPTED.replace("STOP", str(stop)))
+    done = call("run", f"{name}:Mine", "--root", "here", "--to", "")
+    assert done.exit_code == 130
+    run = the_run(tmp_path / "here")
+    assert run.state == "stopped"
+    assert run.last_step == stop
+    assert f"run {run.id}" in done.stderr
+    assert told in done.stderr
+    resumable = f"--resume {run.id} --root {tmp_path / 'here'}" in done.stderr
+    assert resumable == (stop == 4)
+    assert "Traceback" not in done.stderr

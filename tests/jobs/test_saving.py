@@ -2,10 +2,15 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import jax
+import numpy as np
 import orbax.checkpoint as ocp
 import pytest
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from tests.jobs.small import Small, SmallWithAnalysis, same_bits, series, the_run
 from theseus_track.errors import BadInput, NotFound
@@ -58,6 +63,26 @@ def test_a_resumed_training_equals_an_uninterrupted_one(tmp_path: Path) -> None:
     assert series(one, "train/loss") == series(two, "train/loss")
     assert two["outputs"].steps[-2:] == one["outputs"].steps[-2:]
     assert same_bits(one["outputs"].latest.values, two["outputs"].latest.values)
+
+
+class Spread(Small):
+    """Its batches are over all devices, unlike its first state."""
+
+    def batches(self, split: str) -> Iterator[dict[str, Any]]:
+        mesh = Mesh(np.array(jax.devices()[:4]), ("data",))
+        rows = NamedSharding(mesh, PartitionSpec("data"))
+        for batch in super().batches(split):
+            yield jax.device_put(batch, rows)
+
+
+def test_a_resumed_training_goes_where_its_batches_are(tmp_path: Path) -> None:
+    Spread(steps=1, eval_batches=1)(tmp_path, name="spread")
+    resumed = Spread(steps=2, eval_batches=1)
+    resumed(tmp_path, name="spread", resume=True)
+
+    assert [row.step for row in the_run(tmp_path).metrics()] == [1, 1, 2, 2]
+    places = [leaf.sharding.device_set for leaf in jax.tree.leaves(resumed.state)]
+    assert {len(place) for place in places} == {4}
 
 
 def test_resuming_needs_a_run_with_a_checkpoint(tmp_path: Path) -> None:

@@ -115,7 +115,8 @@ def test_results_belong_to_the_probe_batch(trained: Trained) -> None:
     assert result.paths == ("hidden_0", "hidden_1")
 
     trainer = trained.trainer
-    _, first = trainer.model.apply(
+    model: Any = trainer.model
+    _, first = model.apply(
         trainer.state.variables, trainer.batch()["x"], capture_intermediates=True
     )
     expected = first["intermediates"]["hidden_1"]["__call__"][0]
@@ -257,7 +258,7 @@ def test_an_interrupt_closes_the_run_and_keeps_its_checkpoints(tmp_path: Path) -
     with pytest.raises(KeyboardInterrupt):
         Interrupted()(tmp_path)
     run = the_run(tmp_path)
-    assert run.state == "finished"
+    assert run.state == "stopped"
     assert [step for step, _ in series(run, "train/loss")] == [1, 2, 3, 4]
     assert Path(str(run.info.checkpoints), "3", "default").is_dir()
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from theseus_track.analysis import AnalysisBase, Values, instrument, is_off
+from theseus_track.analysis import Values, instrument, is_off
 from theseus_track.errors import BadInput
 from theseus_track.jobs.steps import Batch, Metrics
 from theseus_track.run import RunHandle
@@ -77,7 +77,7 @@ class Evaluation:
                 metrics = self._plain(variables, batch)
             rows.append(metrics)
         if values is not None:
-            run.log(_only(values, due), step=step, probe=PROBE)
+            run.log(values.only(due), step=step, probe=PROBE)
         return {k: float(np.mean([row[k] for row in rows])) for k in rows[0]}
 
     def _due(self, step: int) -> Set[str]:
@@ -88,7 +88,7 @@ class Evaluation:
         return {
             name
             for name, analysis in self._analyses.items()
-            if step == args.steps or count % _every(analysis) == 0
+            if step == args.steps or count % analysis.EVERY == 0
         }
 
     def _batches(self, run: RunHandle) -> list[Batch]:
@@ -104,18 +104,3 @@ class Evaluation:
         if self._probe is None:
             self._probe = run.probe(PROBE, found[0])
         return [self._probe, *found[1:]]
-
-
-def _every(analysis: AnalysisBase) -> int:
-    return max(1, analysis.EVERY)
-
-
-def _only(values: Values, names: Set[str]) -> Values:
-    """Keep the entries of some NAMEs; `names` is not empty."""
-    kept = [
-        (entry, *values.arrays(index))
-        for index, entry in enumerate(values.entries)
-        if entry.name in names
-    ]
-    entries, leaves, flags = zip(*kept, strict=True)
-    return Values(entries, leaves, flags)

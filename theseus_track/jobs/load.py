@@ -1,4 +1,4 @@
-"""From a text to the class: a registered key, `module:Class` or `file.py:Class`."""
+"""From a text to what it names: a key, `module:Class` or `file.py:Class`."""
 
 import importlib
 import importlib.util
@@ -6,12 +6,15 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import jax
+
 from theseus_track.analysis import lookup
 from theseus_track.errors import BadInput, NotFound, TheseusError, describe_unknown
 from theseus_track.jobs.job import kind_of
+from theseus_track.jobs.recipe import Recipe
 from theseus_track.jobs.spec import file_module
 
-__all__ = ["load_class", "load_job"]
+__all__ = ["load_class", "load_job", "load_recipe"]
 
 
 def load_job(spec: str) -> type:
@@ -44,6 +47,37 @@ def load_job(spec: str) -> type:
         )
     assert isinstance(cls, type)
     return cls
+
+
+def load_recipe(spec: str) -> Recipe:
+    """Return the recipe that a text names.
+
+    Args:
+        spec: `FILE.py` or `module`, whose `recipe` is taken, or either with
+            `:OBJECT`. The object is a Recipe, or a function without arguments that
+            returns one.
+
+    Returns:
+        The recipe.
+
+    Raises:
+        NotFound: When there is no such file, module or object.
+        BadInput: When the object is no recipe, or its file raises.
+    """
+    named = ":" in spec and not spec.endswith(".py")
+    found = load_class(spec if named else f"{spec}:recipe")
+    made = found() if callable(found) and not isinstance(found, Recipe) else found
+    if not isinstance(made, Recipe):
+        raise BadInput(
+            f"{spec!r} gives a {type(made).__name__}, not a Recipe. Write `recipe = "
+            "theseus_track.jobs.Recipe(eval_step, variables, batch)` in it."
+        )
+    if not jax.tree.leaves(made.variables):
+        raise BadInput(
+            f"{spec!r}: Recipe.variables has no arrays. Give what `jax.eval_shape("
+            "model.init, key, batch)` returns."
+        )
+    return made
 
 
 def load_class(spec: str) -> object:

@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
+from theseus_track.run.rank import is_rank_zero
+
 __all__ = ["Progress"]
 
 
@@ -28,9 +30,9 @@ class Progress:
         Args:
             start: Steps made before.
             steps: The last step.
-            console: Where to write; standard error when None.
+            console: Where to write; when None, standard error, of rank 0 alone.
         """
-        self._console = console or Console(stderr=True)
+        self._console = console or Console(stderr=True, quiet=not is_rank_zero())
         self._steps = steps
         self._mark = (start, time.monotonic())
         self._bar = Bar(

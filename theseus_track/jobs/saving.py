@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import jax
+import jax.numpy as jnp
 import orbax.checkpoint as ocp
 
 from theseus_track.errors import CheckpointError, NotFound
@@ -103,10 +104,18 @@ def restore_state(directory: Path, step: int, like: TrainState) -> TrainState:
         like: A state of the same structure and shapes, which gives the devices.
 
     Returns:
-        The state, on the devices of `like`.
+        The state, on the devices of `like`. Arrays that are not committed there, such
+        as those of a fresh state, are not committed here: they go where the batches of
+        the first step are.
     """
     target = jax.tree.map(ocp.utils.to_shape_dtype_struct, like)
     with ocp.CheckpointManager(directory) as manager:
         restored: Any = manager.restore(step, args=ocp.args.StandardRestore(target))
-    state: TrainState = restored
+    state: TrainState = jax.tree.map(_placed_as, restored, like)
     return state
+
+
+def _placed_as(array: Any, like: Any) -> Any:
+    """Take from an array that it must stay where it is, if another need not."""
+    stays = not isinstance(like, jax.Array) or like.committed
+    return array if stays else jnp.asarray(jax.device_get(array))

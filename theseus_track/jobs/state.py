@@ -14,13 +14,15 @@ Variables = dict[str, Any]
 class TrainState(flax.struct.PyTreeNode):
     """Everything that a training changes, all of it on device.
 
-    Random keys are not part of it: they follow from the seed and the step, so that
-    a resumed training draws what an uninterrupted one would have drawn.
+    The random keys of Linen are not part of it: they follow from the seed and the step,
+    so that a resumed training draws what an uninterrupted one would have drawn. The
+    streams of NNX are, and go on from what was saved.
 
     Attributes:
         step: Updates made so far, int32 scalar.
-        params: The parameters.
-        model_state: The other collections, such as "batch_stats".
+        params: The parameters; of NNX, the `nnx.State` of its Params.
+        model_state: The other collections, such as "batch_stats"; of NNX, all other
+            state as "state", its random streams included.
         opt_state: What the optimizer keeps.
     """
 
@@ -31,5 +33,5 @@ class TrainState(flax.struct.PyTreeNode):
 
     @property
     def variables(self) -> Variables:
-        """What the forward pass needs, as Linen's `apply` takes it."""
+        """What the forward pass needs; of Linen, as its `apply` takes it."""
         return {"params": self.params, **self.model_state}

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import optax
 
+from theseus_track.jobs.models import Model, pure
 from theseus_track.jobs.state import TrainState, Variables
 
 __all__ = [
@@ -34,7 +34,7 @@ class Loss(Protocol):
 
 
 def initial_state(
-    model: nn.Module,
+    model: Model,
     loss: Loss,
     optimizer: optax.GradientTransformation,
     batch: Batch,
@@ -42,10 +42,10 @@ def initial_state(
     key: jax.Array,
     streams: Sequence[str],
 ) -> TrainState:
-    """Draw parameters by one forward pass.
+    """Draw parameters.
 
     Args:
-        model: The unbound model.
+        model: The unbound Linen model, or what makes an NNX model.
         loss: The Trainer's loss, which calls the model.
         optimizer: The optimizer.
         batch: One batch; only shapes and dtypes matter.
@@ -55,22 +55,20 @@ def initial_state(
     Returns:
         The state before the first step.
     """
-
-    def forward(bound: nn.Module) -> None:
-        loss(bound, batch, train=False)
-
-    variables = dict(nn.init(forward, model)(_streams(key, ("params", *streams))))
-    params = variables.pop("params", {})
+    params, others = pure(model).init(
+        lambda bound: loss(bound, batch, train=False),
+        _streams(key, ("params", *streams)),
+    )
     return TrainState(
         step=jnp.zeros((), jnp.int32),
         params=params,
-        model_state=variables,
+        model_state=others,
         opt_state=optimizer.init(params),
     )
 
 
 def make_train_step(
-    model: nn.Module,
+    model: Model,
     loss: Loss,
     optimizer: optax.GradientTransformation,
     *,
@@ -80,6 +78,7 @@ def make_train_step(
 
     The key is that of the run; each step folds its number into it.
     """
+    forward = pure(model)
 
     def train_step(
         state: TrainState, batch: Batch, key: jax.Array
@@ -87,12 +86,12 @@ def make_train_step(
         rngs = _streams(jax.random.fold_in(key, state.step), streams)
 
         def objective(params: Variables) -> tuple[jax.Array, tuple[Metrics, Variables]]:
-            def forward(bound: nn.Module) -> Metrics:
-                return _metrics(loss(bound, batch, train=True))
-
-            metrics, changed = nn.apply(
-                forward, model, mutable=list(state.model_state)
-            )({"params": params, **state.model_state}, rngs=rngs)
+            metrics, changed = forward.train(
+                lambda bound: _metrics(loss(bound, batch, train=True)),
+                params,
+                state.model_state,
+                rngs,
+            )
             return metrics["loss"], (metrics, changed)
 
         grads, (metrics, changed) = jax.grad(objective, has_aux=True)(state.params)
@@ -110,16 +109,14 @@ def make_train_step(
     return train_step
 
 
-def make_eval_step(
-    model: nn.Module, loss: Loss
-) -> Callable[[Variables, Batch], Metrics]:
+def make_eval_step(model: Model, loss: Loss) -> Callable[[Variables, Batch], Metrics]:
     """Return `(variables, batch) -> metrics`, a forward pass that changes nothing."""
+    forward = pure(model)
 
     def eval_step(variables: Variables, batch: Batch) -> Metrics:
-        def forward(bound: nn.Module) -> Metrics:
-            return _metrics(loss(bound, batch, train=False))
-
-        metrics: Metrics = nn.apply(forward, model)(variables)
+        metrics: Metrics = forward.evaluate(
+            lambda bound: _metrics(loss(bound, batch, train=False)), variables
+        )
         return metrics
 
     return eval_step

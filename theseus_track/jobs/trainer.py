@@ -1,6 +1,7 @@
 """Trainer: a training as a class: model, data, optimizer, loss and analyses."""
 
 import functools
+import itertools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
@@ -8,10 +9,13 @@ from typing import Any, ClassVar
 import flax.linen as nn
 import jax
 import optax
+from flax import nnx
 
 from theseus_track.analysis import AnalysisBase, Configured, compose_config
 from theseus_track.errors import BadInput
 from theseus_track.jobs.config import TrainerConfig, make_args
+from theseus_track.jobs.debug import Debugged, debug, find
+from theseus_track.jobs.models import Model
 from theseus_track.jobs.place import Place
 from theseus_track.jobs.state import TrainState, Variables
 from theseus_track.jobs.steps import Batch, Metrics, initial_state, make_eval_step
@@ -54,8 +58,9 @@ class Trainer(Configured):
         ```
 
     Attributes:
-        MODEL: Makes the unbound model: a module class or any callable without
-            arguments. Override `build` when it needs `self.args`.
+        MODEL: Makes the model: a Linen module class or any callable without
+            arguments, or an NNX module class that takes `rngs` alone. Override
+            `build` when it needs `self.args`.
         CONFIG: A dataclass of hyperparameters; those of the base classes and of
             the analyses compose with it into `self.args`.
         ANALYSIS: The analyses that run during evaluation.
@@ -65,12 +70,14 @@ class Trainer(Configured):
     # What AnalysisBase looks for to refuse `class X(Trainer, AnalysisBase)`.
     THESEUS_TRAINER: ClassVar[bool] = True
 
-    MODEL: ClassVar[Callable[..., nn.Module]]
+    MODEL: ClassVar[Callable[..., nn.Module | nnx.Module]]
     CONFIG: ClassVar[type | None] = TrainerConfig
     ANALYSIS: ClassVar[Sequence[type[AnalysisBase] | AnalysisBase]] = ()
     STREAMS: ClassVar[tuple[str, ...]] = ("dropout",)
 
     _owner: "Trainer | None" = None
+    _place: Place | None = None
+    _ticks: int = 0
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -98,9 +105,17 @@ class Trainer(Configured):
 
     # What a subclass writes.
 
-    def build(self) -> nn.Module:
-        """Make the unbound model; called once, allocates nothing."""
-        return type(self).MODEL()
+    def build(self) -> Model:
+        """Make the unbound model; called once, allocates nothing.
+
+        Returns:
+            A Linen module; or, for NNX, a function of `nnx.Rngs` that makes the module
+            and is called while tracing, such as `lambda rngs: Net(width, rngs=rngs)`.
+        """
+        make: Any = type(self).MODEL
+        of_nnx = isinstance(make, type) and issubclass(make, nnx.Module)
+        model: Model = (lambda rngs: make(rngs=rngs)) if of_nnx else make()
+        return model
 
     def batches(self, split: str) -> Iterator[Batch]:
         """Yield batches, the same ones in the same order at every call.
@@ -125,7 +140,8 @@ class Trainer(Configured):
 
         Args:
             model: The model, bound to its variables and random streams: call it. What
-                it changes (BatchNorm statistics) is kept when `train` is True.
+                it changes (BatchNorm statistics) is kept when `train` is True. Of NNX,
+                `model.train()` or `model.eval()` was called before.
             batch: What `batches` yielded.
             train: Whether this is a training step; turns dropout on.
 
@@ -159,8 +175,8 @@ class Trainer(Configured):
         self._state = state
 
     @property
-    def model(self) -> nn.Module:
-        """The unbound model."""
+    def model(self) -> Model:
+        """What `build` made."""
         return self._built if self._owner is None else self._owner.model
 
     @functools.cached_property
@@ -168,10 +184,77 @@ class Trainer(Configured):
         """The jitted `(variables, batch) -> metrics`, without analyses."""
         return jax.jit(make_eval_step(self.model, self.loss))
 
-    def batch(self) -> Batch:
-        """Return the batch that analyses look at: the first validation batch."""
-        owner = self if self._owner is None else self._owner
-        return next(iter(owner.batches("val")))
+    def batch(self, split: str = "val") -> Batch:
+        """Return one batch, always the same until `tick`.
+
+        Args:
+            split: "val" gives the first validation batch, which analyses look at;
+                "train" the one that the next update takes.
+
+        Returns:
+            What `batches` yields.
+
+        Raises:
+            BadInput: When the split has no batch left.
+        """
+        if self._owner is not None:
+            return self._owner.batch(split)
+        index = self._ticks
+        if split == "train" and self._state is not None:
+            index += int(self._state.step)
+        for batch in itertools.islice(self.batches(split), index, None):
+            return batch
+        raise BadInput(
+            f"{type(self).__name__}.batches({split!r}) yields no batch of index "
+            f"{index}. Tick less often, or let it yield more."
+        )
+
+    def find(self, cls: type) -> list[tuple[str, ...]]:
+        """Find the modules of a class that the model calls, from shapes alone.
+
+        Args:
+            cls: A Linen or NNX module class; subclasses count.
+
+        Returns:
+            Their paths as tuples of names, each once, in the order of their calls.
+
+        Raises:
+            TypeError: When it is no module class.
+        """
+        variables = self.abstract_state().variables
+        return find(self.model, self.loss, variables, self.batch(), cls)
+
+    def debug(self, path: str | tuple[str, ...]) -> Debugged:
+        """Stop at a layer's call in an evaluation of `batch()`.
+
+        Args:
+            path: "blocks_0/attn" or ("blocks_0", "attn"); "" or () is the model.
+
+        Returns:
+            What unpacks into layer and inputs, with `with` or without.
+
+        Raises:
+            BadInput: When the path is malformed.
+            UnreachedCall: When there is no such call.
+
+        Example:
+            ```python
+            from theseus_track.demo import PretrainGPT, SelfAttention
+
+            trainer = PretrainGPT(layers=1, features=16, heads=2)
+            trainer.setup()
+            path = trainer.find(SelfAttention)[0]
+            with trainer.debug(path) as (layer, inputs):
+                assert layer(inputs.x).shape == inputs.output.shape
+            ```
+        """
+        variables = self.state.variables
+        return debug(self.model, self.loss, variables, self.batch(), path)
+
+    def tick(self) -> None:
+        """Let `batch` give the next batch of each split."""
+        self._refuse_when_bound("tick")
+        self._ticks += 1
 
     def keys(self) -> tuple[jax.Array, jax.Array]:
         """Return the random keys of the initial parameters and of the steps."""
@@ -183,19 +266,16 @@ class Trainer(Configured):
         self._refuse_when_bound("set itself up")
         if self._state is not None:
             return
-        batch = next(iter(self.batches("train")))
+        self._state = jax.jit(self._initial)(self.keys()[0])
 
-        def make(key: jax.Array) -> TrainState:
-            return initial_state(
-                self.model,
-                self.loss,
-                self.optimizer(),
-                batch,
-                key=key,
-                streams=self.STREAMS,
-            )
+    def abstract_state(self) -> TrainState:
+        """Return shapes and dtypes of the state; no parameter is allocated.
 
-        self._state = jax.jit(make)(self.keys()[0])
+        Returns:
+            A TrainState whose leaves are `jax.ShapeDtypeStruct`.
+        """
+        state: TrainState = jax.eval_shape(self._initial, self.keys()[0])
+        return state
 
     def __call__(
         self,
@@ -212,6 +292,9 @@ class Trainer(Configured):
         strict: bool = False,
     ) -> dict[str, float]:
         """Train, evaluate, analyse, save and log.
+
+        A Trainer that `quick` made knows its run; it takes only `sinks`,
+        `tensorboard` and `strict`.
 
         Args:
             root: The ledger's root; `$THESEUS_ROOT`, else `./results`, when None.
@@ -241,7 +324,8 @@ class Trainer(Configured):
         if isinstance(self, AnalysisBase):
             raise BadInput(
                 f"{type(self).__name__} is an analysis, not a training. Put it in the "
-                "ANALYSIS of a Trainer."
+                "ANALYSIS of a Trainer, or run it on a checkpoint with "
+                "theseus_track.quick."
             )
         place = Place(
             root=root,
@@ -255,7 +339,20 @@ class Trainer(Configured):
             resume=resume,
             strict=strict,
         )
+        if self._place is not None:
+            place = self._place.shown_in(place)
         return train(self, place)
+
+    def go_on(self, state: TrainState, place: Place) -> None:
+        """Take a saved state, and the place where calling this Trainer goes on.
+
+        Args:
+            state: As it was after `place.at` steps.
+            place: The run; only its trackers may still change.
+        """
+        self._refuse_when_bound("go on from another state")
+        self.state = state
+        self._place = place
 
     def bind(self, analysis: AnalysisBase) -> AnalysisBase:
         """Let an analysis see this Trainer's `args`, and all of it if it is a Trainer.
@@ -272,8 +369,18 @@ class Trainer(Configured):
             vars(analysis)["_owner"] = self
         return analysis
 
+    def _initial(self, key: jax.Array) -> TrainState:
+        return initial_state(
+            self.model,
+            self.loss,
+            self.optimizer(),
+            next(iter(self.batches("train"))),
+            key=key,
+            streams=self.STREAMS,
+        )
+
     @functools.cached_property
-    def _built(self) -> nn.Module:
+    def _built(self) -> Model:
         return self.build()
 
     def __setattr__(self, name: str, value: object) -> None:

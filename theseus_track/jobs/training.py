@@ -3,12 +3,13 @@
 import contextlib
 import itertools
 import logging
+import shlex
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 import jax
 
-from theseus_track.errors import BadInput, PlanError
+from theseus_track.errors import BadInput, PlanError, TheseusError
 from theseus_track.jobs.evaluation import Evaluation
 from theseus_track.jobs.place import Place, Settled, settle
 from theseus_track.jobs.progress import Progress
@@ -39,19 +40,23 @@ def train(trainer: "Trainer", place: Place) -> dict[str, float]:
         The last metrics.
     """
     settled = settle(place)
-    start = _prepare(trainer, settled, resume=place.resume)
+    start = _prepare(trainer, settled, place)
     evaluation = Evaluation(trainer, strict=place.strict)
     plan = _plan(evaluation, strict=place.strict)
-    with contextlib.ExitStack() as stack:
-        run = stack.enter_context(_open(trainer, place, settled, start))
-        checkpoints = stack.enter_context(
-            Checkpoints(settled.checkpoints, keep=trainer.args.keep, run=run.id)
-        )
-        progress = stack.enter_context(Progress(start, trainer.args.steps))
-        progress.tell(f"{run.name} (id {run.id})")
-        if plan:
-            progress.tell(plan)
-        return _loop(trainer, start, run, evaluation, checkpoints, progress)
+    try:
+        with contextlib.ExitStack() as stack:
+            run = stack.enter_context(_open(trainer, place, settled, start))
+            checkpoints = stack.enter_context(
+                Checkpoints(settled.checkpoints, keep=trainer.args.keep, run=run.id)
+            )
+            progress = stack.enter_context(Progress(start, trainer.args.steps))
+            progress.tell(f"{run.name} (id {run.id})")
+            if plan:
+                progress.tell(plan)
+            return _loop(trainer, start, run, evaluation, checkpoints, progress)
+    except KeyboardInterrupt as error:
+        error.add_note(_how_to_go_on(trainer, settled))
+        raise
 
 
 def _loop(
@@ -88,19 +93,42 @@ def _loop(
     return last
 
 
-def _prepare(trainer: "Trainer", settled: Settled, *, resume: bool) -> int:
+def _prepare(trainer: "Trainer", settled: Settled, place: Place) -> int:
     """Make the initial or the saved state; returns the step that it is of."""
     trainer.setup()
-    step = latest_step(settled.checkpoints) if resume else int(trainer.state.step)
+    step = int(trainer.state.step)
+    if place.resume:
+        step = latest_step(settled.checkpoints)
+    if place.resume and place.at not in (None, step):
+        # Orbax saves no step below one that is there, and nothing is deleted here.
+        raise BadInput(
+            f"The run {settled.id!r} has a checkpoint of step {step}, so it cannot go "
+            f"on from step {place.at}: its later checkpoints would be of another "
+            "training. Begin a new run from there with .branch()."
+        )
     if step >= trainer.args.steps:
         raise BadInput(
             f"steps={trainer.args.steps} leaves nothing to do: "
-            f"{f'the run {settled.id!r}' if resume else 'this Trainer'} is at step "
-            f"{step} already. Give more steps, or make a new Trainer."
+            f"{f'the run {settled.id!r}' if place.resume else 'this Trainer'} is at "
+            f"step {step} already. Give more steps, or make a new Trainer."
         )
-    if resume:
+    if place.resume and place.at is None:
         trainer.state = restore_state(settled.checkpoints, step, trainer.state)
     return step
+
+
+def _how_to_go_on(trainer: "Trainer", settled: Settled) -> str:
+    """Say what an interrupted training has kept."""
+    kept = f"Interrupted. What was logged is kept: run {settled.id}, {settled.root}."
+    try:
+        step = latest_step(settled.checkpoints)
+    except TheseusError:
+        return f"{kept} There is no checkpoint yet, so that it can only begin again."
+    job, root = shlex.quote(spec_of(type(trainer))), shlex.quote(str(settled.root))
+    return (
+        f"{kept} The latest checkpoint is of step {step}. Go on, with the same --set:"
+        f"\n  theseus-track run {job} --resume {settled.id} --root {root}"
+    )
 
 
 def _plan(evaluation: Evaluation, *, strict: bool) -> str:
