@@ -3,10 +3,11 @@
 # A fresh machine needs Python >= 3.11, make, git and its package registries.
 #
 # PYTHON           the interpreter to use; else the first suitable one
-# JAX_FLAX         the releases to use, such as "jax==0.10.0 flax==0.12.8"; else the newest
+# JAX_FLAX         the releases to use, such as "jax==0.9.0 flax==0.12.6"; else the newest
 # VENV             where the environment is made; else .venv, one for each JAX_FLAX
 # ARGS             more arguments for `theseus-track demo`, or for pytest
 # WORKERS          how many processes run the tests
+# NEWEST_PYTHON    for the newest JAX, which needs 3.12; else the first suitable one
 # DEMO_STEPS       how long the demo of `make wheel` trains
 # SYSTEM_PACKAGES  what the tests need from apt; installed where we are root
 PYTHON ?=
@@ -14,7 +15,12 @@ JAX_FLAX ?=
 ARGS ?=
 WORKERS ?= 2
 DEMO_STEPS ?= 20
+NEWEST_PYTHON ?=
 SYSTEM_PACKAGES ?=
+
+# The releases that are tried beside the newest; README.md and pyproject.toml name them.
+FLOOR := jax==0.9.0 flax==0.12.6
+MIDDLE := jax==0.10.2 flax==0.12.8
 
 space := $(subst ,, )
 PINS := $(subst $(space),,$(patsubst %,+%,$(subst ==,-,$(JAX_FLAX))))
@@ -30,7 +36,7 @@ TOOLS := $(VENV)/.tools
 
 .PHONY: help
 help: ## Say what each target does.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' Makefile
 
 .PHONY: demo
 demo: $(RUNTIME) ## Train a small GPT and look inside it while it trains.
@@ -61,6 +67,33 @@ wheel: $(TOOLS) ## Run the demo from the built wheel in an empty environment.
 pytest: $(TOOLS) ## Run every test and measure the coverage.
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal --cov --cov-report term $(ARGS)
 
+.PHONY: soak
+soak: $(TOOLS) ## Run what takes minutes: many kills, long trainings, their memory.
+	$(BIN)/pytest -m soak $(ARGS)
+
+.PHONY: contract
+contract: $(TOOLS) ## Test what capture needs of one JAX and Flax.
+	@$(BIN)/python -c 'import sys, jax, flax; print("Python", sys.version.split()[0], \
+		"with JAX", jax.__version__, "and Flax", flax.__version__)'
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal tests/capture \
+		$(wildcard tests/analysis/test_instrument*.py) $(ARGS)
+
+.PHONY: test-versions
+test-versions: ## Run `contract` on the oldest, a middle and the newest JAX and Flax.
+	@MAKE='$(MAKE)' .ci/test-versions '$(FLOOR)' '$(MIDDLE)' $(NEWEST_PYTHON)
+
+.PHONY: bench
+bench: $(TOOLS) ## Measure what analyses, logging and replays cost, into docs/measured.
+	$(BIN)/python -m tests.benchmarks.capture --csv docs/measured/capture.csv \
+		--page docs/measured.md $(ARGS)
+	$(BIN)/python -m tests.benchmarks.delivery --csv docs/measured/delivery.csv
+	$(BIN)/python -m tests.benchmarks.replay --csv docs/measured/replay.csv
+
+.PHONY: figures
+figures: $(TOOLS) ## Draw every plotting helper, light and dark, into figures/.
+	$(BIN)/python -m tests.analysis.figures.sheet figures
+	cp figures/helpers-light.jpg figures/helpers-dark.jpg docs/figures/
+
 .PHONY: format
 format: $(TOOLS) ## Format the code and fix what can be fixed.
 	$(BIN)/ruff check --fix
@@ -71,8 +104,8 @@ hooks: $(TOOLS) ## Check the changes at each commit.
 	$(BIN)/prek install
 
 .PHONY: clean
-clean: ## Remove the environment and everything that was built.
-	rm -rf $(VENV) site dist .coverage* .mypy_cache .ruff_cache .pytest_cache \
+clean: ## Remove the environments and everything that was built.
+	rm -rf $(VENV) .venv[-+]* site dist figures .coverage* .mypy_cache .ruff_cache .pytest_cache \
 		.import_linter_cache .hypothesis
 
 $(RUNTIME): pyproject.toml | $(BIN)/python

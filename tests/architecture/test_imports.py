@@ -32,7 +32,7 @@ def test_the_check_for_backends_can_fail() -> None:
     assert run(["-c", "import jax; jax.devices()" + BACKENDS]).split() == ["started"]
 
 
-@pytest.mark.parametrize("layer", ["errors", "records", "store"])
+@pytest.mark.parametrize("layer", ["errors", "records", "store", "web", "dashboard"])
 def test_the_ledger_is_read_without_heavy_libraries(layer: str) -> None:
     assert run(["-c", f"import theseus_track.{layer}" + HEAVY]).split() == []
 

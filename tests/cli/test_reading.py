@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click.testing
+import numpy as np
 import pytest
 
 from tests.store.ledgers import (
@@ -132,7 +133,7 @@ def test_superseded_results_are_listed_on_request(root: Path) -> None:
         evaluate(ledger, 160)
     chosen = ("results", "r1", "-a", "activations")
     assert [r["step"] for r in _json(root, *chosen)] == [100, 160]
-    everything = _json(root, *chosen, "--all")
+    everything = _json(root, *chosen, "--superseded")
     assert [r["superseded"] for r in everything] == [False, False, True]
     assert "(superseded)" in _run(root, *chosen, "--all").stdout
 
@@ -352,3 +353,58 @@ def test_reading_loads_nothing_heavy(
         check=True,
     )
     assert done.stdout.splitlines()[-1] == "loaded []"
+
+
+def test_no_result_is_told(root: Path) -> None:
+    words = ("results", "r1", "--step", "99999")
+    text = _run(root, *words).stdout.splitlines()
+    assert text[1] == "No results at step 99999. Steps: 100 200."
+    assert _json(root, *words) == []
+    assert (
+        _run(root, *words, "-a", "late")
+        .stdout.splitlines()[1]
+        .startswith("No results of late at step 99999.")
+    )
+
+
+def test_equal_shapes_are_counted(tmp_path: Path) -> None:
+    value = {**{f"l{i}": np.float32(i) for i in range(24)}, "m": np.zeros((2, 3))}
+    with writer(tmp_path) as ledger:
+        ledger.append(new_values(1, value))
+    text = _run(tmp_path, "results", "r1").stdout
+    assert "24 * scalar 2x3 " in text
+    assert len(_json(tmp_path, "results", "r1")[0]["shapes"]) == 25
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
+def test_a_full_disk_behind_the_output_is_one_line(root: Path) -> None:
+    code = f"{sys.executable} -m theseus_track.cli runs > /dev/full"
+    done = subprocess.run(
+        code,
+        shell=True,
+        cwd=PROJECT,
+        env={**os.environ, "THESEUS_ROOT": str(root)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == "Error: Cannot print: No space left on device.\n"
+    assert done.returncode == 1
+
+
+def test_ctrl_c_is_one_line_and_exit_code_130() -> None:
+    @click.group(cls=type(main), invoke_without_command=True)
+    def interrupted() -> None:
+        error = KeyboardInterrupt()
+        error.add_note("Kept: everything.")
+        raise error
+
+    done = click.testing.CliRunner().invoke(interrupted, [])
+    assert (done.exit_code, done.stderr) == (130, "\nKept: everything.\n")
+
+
+@pytest.mark.parametrize("option", ["--name", "--project", "--resume"])
+def test_an_empty_text_is_refused(root: Path, option: str) -> None:
+    done = _run(root, "run", "demo/gpt/pretrain", option, " ", code=2)
+    assert f"{option} ' ' is empty" in done.stderr
+    assert done.stderr.count("\n") == 1

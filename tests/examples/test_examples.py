@@ -59,6 +59,23 @@ def test_a_loop_of_ones_own(tmp_path: Path) -> None:
     assert "theseus-track show own-loop activations" in printed
 
 
+@pytest.mark.slow  # trains in two processes of its own
+def test_two_processes_train_as_one(tmp_path: Path) -> None:
+    _run("two_processes.py", tmp_path)
+    run = Store(tmp_path / "results").run("two-processes")
+    assert run["units"].steps == [10, 20, 30]
+    # Eight examples of each process.
+    assert run["units"].latest.shapes == {"": (16, 16)}
+    assert [Path(file).suffix for file in run["units"].latest.files] == [".png", ".pdf"]
+    assert len([row for row in run.metrics() if "train/loss" in row.metrics]) == 30
+    assert len(list(run.dir.glob("*.jsonl"))) == 1
+
+
+def test_the_example_of_two_processes_is_short() -> None:
+    lines = (ROOT / "examples" / "two_processes.py").read_text().splitlines()
+    assert len(lines) < 80
+
+
 def test_the_own_loop_is_short() -> None:
     lines = (ROOT / "examples" / "own_loop.py").read_text().splitlines()
     assert len(lines) < 60

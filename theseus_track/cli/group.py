@@ -1,7 +1,10 @@
 """The group of all commands: loads one when it is used, and words its errors."""
 
+import contextlib
+import errno
 import importlib
 import io
+import os
 import sys
 from typing import Any
 
@@ -15,14 +18,28 @@ __all__ = ["main"]
 # Command -> the module that holds it as `command`. A module imports what is heavy
 # inside its function, so that `--help` stays fast and imports no JAX.
 _COMMANDS = {
+    "checkpoints": "theseus_track.cli.checkpoints",
+    "dashboard": "theseus_track.cli.dashboard",
     "demo": "theseus_track.cli.demo",
+    "find": "theseus_track.cli.find",
+    "inspect": "theseus_track.cli.inspect",
     "jobs": "theseus_track.cli.jobs",
+    "replay": "theseus_track.cli.replay",
+    "replot": "theseus_track.cli.replot",
     "results": "theseus_track.cli.results",
+    "rm": "theseus_track.cli.rm",
     "run": "theseus_track.cli.run",
     "runs": "theseus_track.cli.runs",
     "show": "theseus_track.cli.show",
+    "sync": "theseus_track.cli.sync",
+    "tensorboard": "theseus_track.cli.tensorboard",
+    "try": "theseus_track.cli.try_out",
     "verify": "theseus_track.cli.verify",
 }
+
+
+# What a shell reports of a program that was ended by Ctrl-C.
+_INTERRUPTED = 130
 
 
 class _UserError(click.ClickException):
@@ -63,6 +80,22 @@ class _LazyGroup(click.Group):
             # A message may quote names, and may have a line for each fault.
             lines = [one_line(line) for line in str(error).splitlines()]
             raise _UserError("\n".join(lines)) from error
+        except OSError as error:
+            if error.filename is not None or error.errno == errno.EPIPE:
+                raise
+            _give_up_printing()
+            raise click.ClickException(f"Cannot print: {error.strerror}.") from error
+        except KeyboardInterrupt as error:
+            # A training leaves a note there of what is kept and how to go on.
+            for note in getattr(error, "__notes__", ["Interrupted."]):
+                click.echo(f"\n{note}", err=True)
+            raise click.exceptions.Exit(_INTERRUPTED) from error
+
+
+def _give_up_printing() -> None:
+    # What could not be written is in a buffer still, and fails again at the exit.
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _print_any_text() -> None:

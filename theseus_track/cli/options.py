@@ -26,14 +26,19 @@ def json_option(command: F) -> F:
     )(command)
 
 
-def sinks_option(default: str) -> Callable[[F], F]:
-    """Add `--to`, the trackers that show the results; `default` as on the line."""
+def sinks_option(default: str, *, none: str = "'' for none") -> Callable[[F], F]:
+    """Add `--to`, the trackers that show the results.
+
+    Args:
+        default: What it is when it is not given, as on the line.
+        none: What the help says about giving nothing.
+    """
     return click.option(
         "--to",
         "sinks",
         default=default,
-        show_default=True,
+        show_default=bool(default),
         metavar="SINKS",
         callback=lambda _ctx, _option, text: tuple(filter(None, text.split(","))),
-        help="Trackers, separated by commas, such as tensorboard:logs; '' for none.",
+        help=f"Trackers, separated by commas, such as tensorboard:logs; {none}.",
     )

@@ -48,6 +48,13 @@ def command(
     from theseus_track.errors import BadInput
     from theseus_track.jobs import Trainer, kind_of, load_job, parse_settings
 
+    for option, text in (
+        ("--name", name),
+        ("--project", project),
+        ("--resume", resume),
+    ):
+        if text is not None and not text.strip():
+            raise BadInput(f"{option} {text!r} is empty. Give a text, or leave it out.")
     cls = load_job(job)
     if kind_of(cls) != "trainer" or not issubclass(cls, Trainer):
         raise BadInput(
