@@ -1,12 +1,18 @@
 """Holds for every test: eight CPU devices, none of the user's settings."""
 
 import os
+import signal
 
 import pytest
 
 # JAX reads these when its backend starts, also in the processes that tests start.
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+
+# A shell that starts the tests in the background has them ignore Ctrl-C, and so would
+# the processes that they start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 for name in ("THESEUS_INDEX", "THESEUS_ROOT", "THESEUS_TRACK"):
     os.environ.pop(name, None)
