@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from theseus_track.errors import NotFound
+from theseus_track.jobs.evaluation import PROBE
 from theseus_track.replay.outcome import Outcome, joined
 from theseus_track.replay.plan import ReplayPlan, plan_replay
-from theseus_track.replay.replayer import PROBE, Replayer, Tell
+from theseus_track.replay.replayer import Replayer, Tell
 from theseus_track.replay.selection import Steps
 from theseus_track.replay.target import Target
 from theseus_track.store.run_state import RUNNING, state_of

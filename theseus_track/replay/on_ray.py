@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from theseus_track.errors import BadInput
+from theseus_track.jobs.evaluation import PROBE
 from theseus_track.replay.backfill import backfill
 from theseus_track.replay.outcome import Outcome, joined
 from theseus_track.replay.plan import ReplayPlan, plan_replay
-from theseus_track.replay.replayer import PROBE, Tell
+from theseus_track.replay.replayer import Tell
 from theseus_track.replay.selection import Steps
 from theseus_track.replay.target import find_target
 

@@ -11,6 +11,7 @@ from theseus_track.analysis import AnalysisBase, Instrumented, instrument, is_of
 from theseus_track.checkpoints import Restored, restore
 from theseus_track.errors import BadInput, CheckpointError, PlanError, TheseusError
 from theseus_track.jobs import Recipe
+from theseus_track.jobs.evaluation import PROBE
 from theseus_track.records import Source
 from theseus_track.replay.outcome import Outcome
 from theseus_track.replay.plan import Planned, ReplayPlan
@@ -21,10 +22,7 @@ from theseus_track.run.probe import same_batch
 from theseus_track.run.rank import decided_by_rank_zero
 from theseus_track.store import Store
 
-__all__ = ["PROBE", "Replayer", "Tell"]
-
-PROBE = "val"
-"""What the Trainer calls the batch that analyses look at."""
+__all__ = ["Replayer", "Tell"]
 
 Tell = Callable[[int, int], None]
 """Called with how many checkpoints are done and how many there are."""
