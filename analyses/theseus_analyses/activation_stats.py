@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-import flax.linen as nn
 import jax
 import jax.numpy as jnp
+from flax import linen, nnx
 
+from theseus_analyses.layers import by_layer
 from theseus_track.analysis import AnalysisBase, analysis
 
 __all__ = ["ActivationStats"]
@@ -47,10 +48,11 @@ class ActivationStats(AnalysisBase):
     a nonlinearity differ from those after it.
 
     Attributes:
-        TARGET: Every Dense layer; subclass it for your own classes.
+        TARGET: Every Dense layer of Linen and Linear layer of NNX; subclass it for
+            your own classes.
     """
 
-    TARGET = nn.Dense
+    TARGET = (linen.Dense, nnx.Linear)
     UNORDERED = ()
 
     def select(self, paths: list[str]) -> list[str]:
@@ -84,15 +86,15 @@ class ActivationStats(AnalysisBase):
 
     def plot(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Draw root mean squares by layer, and return all numbers as a table."""
-        paths = list(values)
+        rows = by_layer(values, axes=1)
         figure = self.bar(
-            x=paths,
-            y=[float(values[path][STATISTICS.index("rms")]) for path in paths],
+            x=list(rows),
+            y=[float(row[STATISTICS.index("rms")]) for row in rows.values()],
             xlabel="Layer",
             ylabel="Root mean square",
         )
         table = [
-            {"layer": path, **dict(zip(STATISTICS, values[path].tolist(), strict=True))}
-            for path in paths
+            {"layer": path, **dict(zip(STATISTICS, row.tolist(), strict=True))}
+            for path, row in rows.items()
         ]
         return {"rms": figure, "statistics": table}

@@ -5,9 +5,15 @@ same step that also returns Values, their host form, and figures that carry the
 data they show. This layer knows neither files nor trackers.
 """
 
+from theseus_track.analysis.attention import (
+    attention_adapter,
+    attention_heads,
+    is_attention,
+)
 from theseus_track.analysis.base import AnalysisBase
 from theseus_track.analysis.config import Configured, compose_config
 from theseus_track.analysis.fingerprint import draw_hash, measure_hash
+from theseus_track.analysis.heads import Heads
 from theseus_track.analysis.host import HostValue, to_host
 from theseus_track.analysis.instrument import Instrumented, instrument, is_off
 from theseus_track.analysis.plan import Plan, PlannedAnalysis
@@ -19,12 +25,14 @@ from theseus_track.analysis.registry import (
     registered_keys,
 )
 from theseus_track.analysis.selection import Selector, every, first, glob, last, nth
+from theseus_track.analysis.taken import draw, why_not_drawn
 from theseus_track.analysis.values import Entry, Values
 
 __all__ = [
     "AnalysisBase",
     "Configured",
     "Entry",
+    "Heads",
     "HostValue",
     "Instrumented",
     "Plan",
@@ -32,12 +40,16 @@ __all__ = [
     "Selector",
     "Values",
     "analysis",
+    "attention_adapter",
+    "attention_heads",
     "compose_config",
+    "draw",
     "draw_hash",
     "every",
     "first",
     "glob",
     "instrument",
+    "is_attention",
     "is_off",
     "last",
     "lookup",
@@ -47,4 +59,5 @@ __all__ = [
     "register",
     "registered_keys",
     "to_host",
+    "why_not_drawn",
 ]

@@ -171,6 +171,8 @@ class Values(Mapping[str, Tree]):
                 merged.append(leaves)
                 continue
             joined = join(self[entry.name], other[entry.name])
+            # jax.tree.map, the natural way to write a merge, sorts the keys of dicts.
+            joined = _in_order_of(self[entry.name], joined)
             structure, found = split_tree(joined, lambda node, _: node)
             if dumps(structure) != entry.structure:
                 raise BadInput(
@@ -239,3 +241,16 @@ class Values(Mapping[str, Tree]):
                 return entry
         known = [entry.name for entry in self._entries]
         raise NotFound(describe_unknown("analysis", name, known))
+
+
+def _in_order_of(first: Tree, joined: Tree) -> Tree:
+    """Return `joined` with the keys of its dicts in the order that `first` has."""
+    if isinstance(first, dict) and isinstance(joined, dict):
+        if first.keys() != joined.keys():
+            return joined
+        return {key: _in_order_of(first[key], joined[key]) for key in first}
+    pairs = isinstance(first, list | tuple) and isinstance(joined, type(first))
+    if not pairs or len(first) != len(joined):
+        return joined
+    each = [_in_order_of(*pair) for pair in zip(first, joined, strict=True)]
+    return each if isinstance(joined, list) else tuple(each)

@@ -1,8 +1,12 @@
 """The demo's model: a small pre-LayerNorm GPT in Flax Linen."""
 
+from typing import Any
+
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
+
+from theseus_track.analysis import Heads, attention_adapter
 
 __all__ = ["GPT", "MLP", "Block", "SelfAttention"]
 
@@ -36,19 +40,29 @@ class SelfAttention(nn.Module):
         Returns:
             [batch, head, query, key]; each row sums to 1 and is 0 after its query.
         """
-        query, key, _ = self._project(x)
+        query, key, _ = self.project(x)
         return _attend(query, key)
 
     def __call__(self, x: jax.Array, deterministic: bool = True) -> jax.Array:
         """Mix every token with those before it: [batch, token, feature], both ways."""
-        query, key, value = self._project(x)
+        query, key, value = self.project(x)
         mixed = jnp.einsum("bhqk,bkhd->bqhd", _attend(query, key), value)
         dropped: jax.Array = self.drop(self.out(mixed), deterministic=deterministic)
         return dropped
 
-    def _project(self, x: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+    def project(self, x: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """Return queries, keys and values, each [batch, token, head, depth]."""
         qkv = self.qkv(x)
         return qkv[:, :, 0], qkv[:, :, 1], qkv[:, :, 2]
+
+
+@attention_adapter(SelfAttention)
+def _look(layer: SelfAttention, inputs: Any) -> Heads:
+    """Show the analyses of attention what is inside."""
+    query, key, value = layer.project(inputs.x)
+    causal = jnp.tril(jnp.ones((inputs.x.shape[1],) * 2, bool))
+    kernel = layer.out.variables["params"]["kernel"]
+    return Heads.of(query, key, value, mask=causal, out=kernel)
 
 
 class MLP(nn.Module):

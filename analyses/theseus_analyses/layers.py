@@ -1,0 +1,32 @@
+"""The rows of a figure by layer, also where a scanned stack gave all of its at once."""
+
+import operator
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+
+__all__ = ["by_layer"]
+
+
+def by_layer(values: Mapping[str, Any], *, axes: int) -> dict[str, Any]:
+    """Give every layer of a scanned stack a row of its own.
+
+    Args:
+        values: What `plot` gets: path -> pytree of arrays. The arrays of a path in a
+            scanned stack, and in a stack in a stack, have axes of layers in front.
+        axes: How many axes the arrays have where there is no stack, >= 0.
+
+    Returns:
+        The same for plain paths; "blocks/attn (2)" for layer 2 of a stack.
+    """
+    rows: dict[str, Any] = {}
+    for path, value in values.items():
+        first = jax.tree.leaves(value)[0]
+        if first.ndim <= axes:
+            rows[path] = value
+            continue
+        for layer in range(len(first)):
+            taken = jax.tree.map(operator.itemgetter(layer), value)
+            rows |= by_layer({f"{path} ({layer})": taken}, axes=axes)
+    return rows
