@@ -13,6 +13,7 @@ __all__ = [
     "CaptureError",
     "CheckpointError",
     "CheckpointMismatch",
+    "ClosedOverState",
     "DeliveryError",
     "LedgerError",
     "NotFound",
@@ -53,6 +54,10 @@ class UnreachedCall(CaptureError, LookupError):
 
 class UnsupportedProgram(CaptureError):
     """A value sits inside a primitive that cannot hand it out."""
+
+
+class ClosedOverState(UnsupportedProgram):
+    """A function changes an NNX node that it closes over; names the node."""
 
 
 class AnalysisFault(TheseusError):

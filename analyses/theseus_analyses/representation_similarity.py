@@ -51,7 +51,6 @@ class RepresentationSimilarity(ResidualAnalysis):
     """
 
     TOKENS = 1024
-    MAX_BYTES = 64 << 20
 
     def analyze(self, layer: Any, inputs: Any) -> jax.Array:
         """Return tokens of the block's output, [token, feature], float32."""

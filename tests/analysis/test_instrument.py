@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import itertools
 from typing import Any, NamedTuple
 
 import flax.linen as nn
@@ -333,6 +334,7 @@ def test_plan_prints_what_will_happen_from_shapes_alone() -> None:
     text = str(plan)
     assert "'blocks_0/attn'" in text
     assert "float32[4, 5]" in text
+    assert "W&B as analysis/activations, in TensorBoard as activations" in text
 
 
 def test_plan_raises_all_faults_together() -> None:
@@ -356,6 +358,26 @@ def test_check_compares_bit_for_bit() -> None:
     model, variables = gpt_and_variables()
     same = instrument(jax.jit(model.apply), [Norms]).check(variables, tokens())
     assert list(same.values()) == [True]
+    assert "1 of 1" in str(same)
+
+
+def test_check_says_what_differs_by_how_much_and_what_was_left_out() -> None:
+    calls = itertools.chain([0], itertools.repeat(1))
+
+    def step(x: Any) -> Any:
+        # Another function after the first call, as if it were fused differently.
+        odd = np.float32(1e-3) * next(calls)
+        y: Any = nn.Dense(2).apply(variables, x)
+        exact = {"host": np.arange(3), "text": "a", "key": jax.random.key(0)}
+        return {**exact, "y": (y * 0 + 2) * (1 + odd), "zero": x * (1 - 2000 * odd)}
+
+    variables = nn.Dense(2).init(jax.random.key(0), jnp.ones((1, 2)))
+    found = instrument(step, [Broken]).check(jnp.zeros((1, 2)))
+    assert [path for path, same in found.items() if not same] == ["['y']", "['zero']"]
+    np.testing.assert_allclose(found.off["['y']"], 1e-3, rtol=1e-3)
+    assert set(found.faults) == {"broken"}
+    for said in ("3 of 5", "['y'] is off by 1.0e-03", "'broken'"):
+        assert said in str(found)
 
 
 @pytest.mark.slow  # compiles two programs twelve layers deep

@@ -10,7 +10,7 @@ import pytest
 from flax import nnx
 
 from theseus_track.analysis import AnalysisBase, instrument
-from theseus_track.errors import BadInput, PlanError, UnsupportedProgram
+from theseus_track.errors import BadInput, ClosedOverState, PlanError
 
 WIDTH = 4
 
@@ -181,6 +181,10 @@ def test_check_compares_output_and_state_on_copies() -> None:
     assert counts
     assert all(counts.values())
     assert nodes[0].blocks[0].calls[...] == 0
+    # What a partial holds is an argument like others.
+    step = instrument(functools.partial(nnx.jit(evaluate), *nodes), [Activations])
+    assert dict(step.check(batch())) == dict(same)
+    assert nodes[0].blocks[0].calls[...] == 0
 
 
 def test_instrumenting_twice_is_an_error() -> None:
@@ -190,11 +194,29 @@ def test_instrumenting_twice_is_an_error() -> None:
             instrument(fn, ALL)
 
 
+@pytest.mark.slow  # Traces a model in seven ways.
 def test_a_changed_node_that_is_closed_over_is_named() -> None:
     model, _ = made()
-    step = instrument(lambda x: model(x) + 1, ALL, strict=True)
-    with pytest.raises(UnsupportedProgram, match="model: Net"):
-        step(batch())
+
+    def fn(x: Any) -> Any:
+        return model(x) + 1
+
+    named = r"model\.blocks\.0\.calls.*model: Net"
+    for ask in (
+        instrument(fn, ALL, strict=True),
+        instrument(nnx.jit(fn), ALL),
+        nnx.jit(instrument(fn, ALL)),
+        instrument(jax.jit(fn), ALL).check,
+    ):
+        with pytest.raises(ClosedOverState, match=named):
+            ask(batch())
+    for step in (fn, nnx.jit(fn)):
+        with pytest.raises(PlanError, match=named) as caught:
+            instrument(step, ALL).plan(batch())
+        assert isinstance(caught.value.__cause__, ClosedOverState)
+    # Uncompiled, the step works without us: it costs the analyses only.
+    faults = instrument(fn, [Activations])(batch())[1].faults
+    assert "model: Net" in faults["activations"].message
 
 
 @pytest.mark.slow  # Compiles a training step and an evaluation.

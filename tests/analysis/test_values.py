@@ -12,7 +12,7 @@ import pytest
 
 from tests.models import Attention, gpt_and_variables, tokens
 from theseus_track.analysis import AnalysisBase, Values, instrument, to_host
-from theseus_track.errors import NotFound
+from theseus_track.errors import BadInput, NotFound
 
 
 class Small(AnalysisBase):
@@ -94,3 +94,111 @@ def test_a_branch_that_is_not_taken_is_marked() -> None:
     assert taken.reached
     assert not skipped.reached
     assert list(skipped.valid.values()) == [False]
+
+
+class Branches(nn.Module):
+    """Calls a and b, each if asked to; and c always."""
+
+    @nn.compact
+    def __call__(self, x: Any, flags: Any) -> Any:
+        layers = [nn.Dense(2, name=name) for name in ("a", "b", "c")]
+        if self.is_initializing():
+            return sum(layer(x) for layer in layers)
+        total = layers[2](x)
+        for flag, layer in zip(flags, layers, strict=False):
+            total += nn.cond(
+                flag,
+                lambda m, x, layer=layer: layer(x),
+                lambda _, x: 0.0 * x,
+                self,
+                x,
+            )
+        return total
+
+
+class Sums(AnalysisBase):
+    TARGET = nn.Dense
+
+    def select(self, paths: list[str]) -> Any:
+        return paths
+
+    def analyze(self, layer: Any, inputs: Any) -> Any:
+        return {"sum": inputs.output.sum(0), "count": jnp.int32(1)}
+
+    def merge(self, a: Any, b: Any) -> Any:
+        return jax.tree.map(jnp.add, a, b)
+
+
+class OnlyA(Sums):
+    def select(self, paths: list[str]) -> Any:
+        return "a"
+
+
+class Total(Sums):
+    def combine(self, values: Any) -> Any:
+        return jax.tree.map(lambda *leaves: sum(leaves), *values.values())
+
+
+class Kept(AnalysisBase):
+    TARGET = nn.Dense
+
+    def select(self, paths: list[str]) -> Any:
+        return paths
+
+    def analyze(self, layer: Any, inputs: Any) -> Any:
+        return inputs.output.sum(0)
+
+
+@pytest.mark.slow  # Compiles a model that branches, with four analyses.
+def test_a_merge_counts_a_branch_in_the_batches_that_took_it() -> None:
+    model = Branches()
+    batches = np.random.default_rng(0).normal(size=(4, 3, 2)).astype(np.float32)
+    flags = np.array([[False, False], [True, False], [False, False], [True, True]])
+    params = model.init(jax.random.key(0), batches[0], flags[0])
+    step = instrument(jax.jit(model.apply), [Sums, OnlyA, Total, Kept], strict=True)
+    each = [step(params, *pair)[1] for pair in zip(batches, flags, strict=True)]
+    assert each[0].paths("sums") == ("c", "a", "b")
+
+    def by_hand(name: str, batch: int) -> Any:
+        dense = params["params"][name]
+        return (batches[batch] @ dense["kernel"] + dense["bias"]).sum(0)
+
+    taken = {"a": [1, 3], "b": [3], "c": [0, 1, 2, 3]}
+    for order in ([0, 1, 2, 3], [3, 2, 1, 0]):
+        merged = each[order[0]]
+        for number in order[1:]:
+            merged = merged.merge(each[number])
+        for path, numbers in taken.items():
+            wanted = sum(by_hand(path, number) for number in numbers)
+            np.testing.assert_allclose(merged["sums"][path]["sum"], wanted, rtol=1e-5)
+            assert merged["sums"][path]["count"] == len(numbers)
+            first = next(number for number in order if number in numbers)
+            np.testing.assert_allclose(
+                merged["kept"][path], by_hand(path, first), rtol=1e-5
+            )
+        assert merged["only_a"]["count"] == 2
+        # A total of all calls is one only where all were taken.
+        assert merged["total"]["count"] == 3
+        total = sum(by_hand(path, 3) for path in taken)
+        np.testing.assert_allclose(merged["total"]["sum"], total, rtol=1e-5)
+        assert all(all(own.values()) for own in merged.valid.values())
+    none = each[0].merge(each[2])
+    assert none.valid["sums"] == {"a": False, "b": False}
+    assert (none["sums"]["a"]["count"], none["sums"]["c"]["count"]) == (0, 2)
+    some = each[1].merge(each[2])
+    assert some.valid["total"] == {"a": True, "b": False}
+    assert some["total"]["count"] == each[1]["total"]["count"]
+    # Under jit as outside of it.
+    assert jax.jit(Values.merge)(each[0], each[3])["sums"]["b"]["count"] == 1
+
+
+def test_a_merge_beside_a_branch_keeps_shapes() -> None:
+    class Stacks(OnlyA):
+        def merge(self, a: Any, b: Any) -> Any:
+            return jax.tree.map(lambda *leaves: jnp.stack(leaves), a, b)
+
+    model, x, flags = Branches(), jnp.ones((3, 2)), jnp.ones(2, bool)
+    params = model.init(jax.random.key(0), x, flags)
+    values = instrument(model.apply, [Stacks])(params, x, flags)[1]
+    with pytest.raises(BadInput, match=r"stacks.*shape \(\) into \(2,\)"):
+        values.merge(values)

@@ -148,7 +148,13 @@ def test_layers_of_a_stack_can_be_asked_for():
     one = isolate(model.apply, "blocks[1]/block/attn")(variables, batch())
     two = isolate(model.apply, "blocks[1:3]/block/attn")(variables, batch())
 
-    assert_same(one.content, whole[1].content)
+    assert_same((one.params, one.state), (whole[1].params, whole[1].state))
+    # Two programs: XLA may round differently.
+    for seen, same in (
+        (one.inputs.x, whole[1].inputs.x),
+        (one.output, whole[1].output),
+    ):
+        np.testing.assert_allclose(seen, same, atol=1e-6)
     assert one.path == "blocks[1]/block/attn"
     assert [call.path for call in two] == [call.path for call in whole[1:]]
     with pytest.raises(BadInput, match=r"layer 3, but 'blocks' has 3"):

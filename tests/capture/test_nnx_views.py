@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from flax import nnx
 
@@ -138,31 +139,56 @@ def test_outputs_and_state_are_those_without_analyses(compiled):
         assert nnx.graphdef(together) == nnx.graphdef(alone)
 
 
-@pytest.mark.slow  # Compiles a training step and an evaluation with analyses.
-def test_training_is_the_same_to_the_last_bit():
-    watched = watch(nnx.jit(evaluate), {"s": MEDDLE}, strict=True)
+class Raises(Exception):
+    pass
 
+
+def touch(layer, inputs):
+    layer.note = layer(*inputs.values()).shape
+    return inputs.output
+
+
+def fail(layer, inputs):
+    touch(layer, inputs)
+    raise Raises
+
+
+SEVERAL = {
+    "a": Site(target=Noisy, select=list, analyze=lambda _, inputs: inputs.output),
+    "b": Site(target=nnx.Linear, select=list, analyze=touch),
+    "fault": Site(target=Noisy, select=list, analyze=fail),
+}
+
+
+@pytest.mark.slow  # Compiles a training step and three evaluations.
+def test_training_is_the_same_to_the_last_bit():
     @nnx.jit
-    def train(model, rngs, x):
+    def train(model, rngs, optimizer, x):
         def loss(model, rngs):
             return (model(x, rngs) ** 2).mean()
 
         value, grads = nnx.value_and_grad(loss)(model, rngs)
-        params = nnx.state(model, nnx.Param)
-        nnx.update(model, jax.tree.map(lambda p, g: p - 0.01 * g, params, grads))
+        optimizer.update(model, grads)
         return value
 
-    def run(*, analyzed):
+    def run(evaluate):
         (model, rngs), losses = made(), []
+        optimizer = nnx.Optimizer(
+            model, optax.chain(optax.trace(0.9), optax.scale(-0.01)), wrt=nnx.Param
+        )
         probe = nnx.clone(rngs)
         for number in range(30):
-            losses.append(train(model, rngs, batch()))
-            if number % 5 == 4 and analyzed:
+            losses.append(train(model, rngs, optimizer, batch()))
+            if evaluate is not None and number % 5 == 4:
                 # A mutating evaluation is made on a copy, as without analyses.
-                watched(nnx.clone(model), probe, batch())
-        return losses, state_of(model, rngs)
+                evaluate(nnx.clone(model), probe, batch())
+        return losses, state_of(model, rngs, optimizer)
 
-    assert_same(run(analyzed=True), run(analyzed=False))
+    alone = run(None)
+    step = nnx.jit(evaluate)
+    one = watch(step, {"s": MEDDLE}, strict=True)
+    for evaluation in (step, one, watch(step, SEVERAL)):
+        assert_same(run(evaluation), alone)
 
 
 def classes():
@@ -182,20 +208,6 @@ def everything(*nodes):
         if isinstance(part, nnx.Pytree)
     ]
     return tables, parts
-
-
-class Raises(Exception):
-    pass
-
-
-def touch(layer, inputs):
-    layer.note = layer(*inputs.values()).shape
-    return inputs.output
-
-
-def fail(layer, inputs):
-    touch(layer, inputs)
-    raise Raises
 
 
 @pytest.mark.parametrize("analyze", [touch, fail])

@@ -356,6 +356,16 @@ def test_rebuilt_jit_keeps_shardings_and_donation():
     assert values["t"] == 28
 
 
+@pytest.fixture
+def names_tell_programs_apart():
+    """Else a compilation may be spared by a program with other names in it."""
+    setting = "jax_compilation_cache_include_metadata_in_key"
+    jax.config.update(setting, True)
+    yield
+    jax.config.update(setting, False)
+
+
+@pytest.mark.usefixtures("names_tell_programs_apart")
 def test_names_for_the_profiler_survive_rebuilding():
     def fn(x):
         with jax.named_scope("my_loop"):

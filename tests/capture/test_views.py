@@ -1,9 +1,11 @@
 """Analyzing a call leaves the run exactly as it is without analyses."""
 
+import flax.core
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 
 from tests.capture.same import assert_same
@@ -186,38 +188,112 @@ def test_parameters_and_variables_of_the_view(model_and_variables):
     assert_same(value["calls"], variables["stats"]["shared"]["calls"])
 
 
-@pytest.mark.slow  # Compiles a training step and an evaluation with analyses.
+def fail(layer, inputs):
+    meddle(layer, inputs)
+    raise Raises
+
+
+class Raises(Exception):
+    pass
+
+
+ONE = {"a": Site(target=EVERYTHING, select=list, analyze=meddle)}
+SEVERAL = {
+    "b": Site(target=Noisy, select=list, analyze=lambda layer, _: layer.variables),
+    "c": Site(target=SetUp, select=list, analyze=lambda layer, i: layer.encode(i.x)),
+    "fault": Site(target=Noisy, select=list, analyze=fail),
+}
+
+
+@pytest.mark.slow  # Compiles a training step and three evaluations.
 def test_training_is_the_same_to_the_last_bit(model_and_variables):
     model, variables, x = model_and_variables
-    evaluate = step_of(model)
-    site = Site(target=EVERYTHING, select=list, analyze=meddle)
-    watched = watch(jax.jit(evaluate), {"s": site}, strict=True)
+    optimizer = optax.chain(optax.trace(0.9), optax.scale(-0.01))
 
     @jax.jit
-    def train(variables, keys):
+    def train(now, x):
+        key, own = jax.random.split(now["key"])
+        keys = {"dropout": own, "noise": jax.random.fold_in(own, 1)}
+
         def loss(params):
             y, state = model.apply(
-                {**variables, "params": params}, x, rngs=keys, mutable=MUTABLE
+                {**now["state"], "params": params}, x, rngs=keys, mutable=MUTABLE
             )
             return (y**2).mean(), state
 
-        (value, state), grads = jax.value_and_grad(loss, has_aux=True)(
-            variables["params"]
-        )
-        params = jax.tree.map(lambda p, g: p - 0.01 * g, variables["params"], grads)
+        (value, state), grads = jax.value_and_grad(loss, has_aux=True)(now["params"])
+        updates, opt = optimizer.update(grads, now["opt"])
         kept = {name: state[name] for name in ("stats", "batch_stats")}
-        return {"params": params, **kept}, value
+        params = optax.apply_updates(now["params"], updates)
+        return {"params": params, "opt": opt, "state": kept, "key": key}, value
 
-    def run(*, analyzed):
-        now, losses = variables, []
-        for number in range(6):
-            now, value = train(now, rngs(number))
+    def run(evaluate):
+        params = variables["params"]
+        state = {name: variables[name] for name in ("stats", "batch_stats")}
+        now = {"params": params, "opt": optimizer.init(params), "state": state}
+        now["key"], losses = jax.random.key(5), []
+        for number in range(30):
+            now, value = train(now, x)
             losses.append(value)
-            if analyzed and number % 2:
-                watched(now, x, rngs(99))
+            if evaluate is not None and number % 5 == 4:
+                evaluate({"params": now["params"], **now["state"]}, x, rngs(99))
         return now, losses
 
-    assert_same(run(analyzed=True), run(analyzed=False))
+    alone = run(None)
+    step = jax.jit(step_of(model))
+    for evaluate in (step, watch(step, ONE, strict=True), watch(step, SEVERAL)):
+        assert_same(run(evaluate), alone)
+
+
+def everything():
+    """Describe all Linen classes, and who intercepts their methods, as they are."""
+    found = [nn.Module]
+    for cls in found:
+        found += [sub for sub in cls.__subclasses__() if sub not in found]
+    # Flax tells nobody which interceptors there are.
+    interceptors = len(nn.module._global_interceptor_stack)
+    return {cls: dict(vars(cls)) for cls in (*found, flax.core.Scope)}, interceptors
+
+
+@pytest.mark.slow  # JAX keeps no traces while it checks for leaks.
+@pytest.mark.parametrize("sites", [ONE, SEVERAL])
+def test_nothing_is_left_on_classes_modules_and_scopes(model_and_variables, sites):
+    model, variables, x = model_and_variables
+    seen = []
+
+    def step(variables, x, keys):
+        def inside(module, x):
+            y = module(x)
+            scope = module.scope
+            seen.append(
+                (
+                    {k: str(v) for k, v in scope.rng_counters.items()},
+                    sorted(map(str, scope.reservations)),
+                    jax.tree.structure(scope._variables),
+                    sorted(vars(scope)),
+                    sorted(vars(module)),
+                )
+            )
+            return y
+
+        return nn.apply(inside, model, mutable=MUTABLE)(variables, x, rngs=keys)
+
+    given = (variables, x, rngs(0))
+    fn = jax.jit(step)
+    untouched, before, own = fn(*given), everything(), dict(vars(model))
+    (plain,) = seen
+
+    with jax.checking_leaks():
+        _, captures = watch(fn, sites)(*given)
+        assert bool(captures.faults) == ("fault" in sites)
+
+    assert everything() == before
+    assert vars(model) == own
+    # A scope is the same after each trace, also where an analysis failed.
+    assert len(seen) > 1
+    assert all(one == plain for one in seen)
+    # And nobody who calls the user's own function gets a trace of ours.
+    assert_same(fn(*given), untouched)
 
 
 class Base(nn.Module):

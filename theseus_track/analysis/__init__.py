@@ -11,6 +11,7 @@ from theseus_track.analysis.attention import (
     is_attention,
 )
 from theseus_track.analysis.base import AnalysisBase
+from theseus_track.analysis.check import Check
 from theseus_track.analysis.config import Configured, compose_config
 from theseus_track.analysis.fingerprint import draw_hash, measure_hash
 from theseus_track.analysis.heads import Heads
@@ -25,11 +26,11 @@ from theseus_track.analysis.registry import (
     registered_keys,
 )
 from theseus_track.analysis.selection import Selector, every, first, glob, last, nth
-from theseus_track.analysis.taken import draw, why_not_drawn
 from theseus_track.analysis.values import Entry, Values
 
 __all__ = [
     "AnalysisBase",
+    "Check",
     "Configured",
     "Entry",
     "Heads",
@@ -43,7 +44,6 @@ __all__ = [
     "attention_adapter",
     "attention_heads",
     "compose_config",
-    "draw",
     "draw_hash",
     "every",
     "first",
@@ -59,5 +59,4 @@ __all__ = [
     "register",
     "registered_keys",
     "to_host",
-    "why_not_drawn",
 ]

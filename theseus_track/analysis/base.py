@@ -1,7 +1,9 @@
 """AnalysisBase: one question about a model, as a class that users write."""
 
+import inspect
 import re
 from collections.abc import Iterable
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from theseus_track.analysis import figures
@@ -9,6 +11,7 @@ from theseus_track.analysis.config import Configured
 from theseus_track.analysis.figures.method import Helper
 from theseus_track.analysis.figures.theme import theme_named
 from theseus_track.capture import Target
+from theseus_track.capture.edits import Edits
 from theseus_track.errors import BadInput
 from theseus_track.records import check_name
 from theseus_track.records.narrow import NARROW
@@ -47,17 +50,35 @@ class AnalysisBase(Configured):
 
     Attributes:
         TARGET: Whose calls to look at: a module class, a tuple of classes, or a
-            predicate on the module.
+            predicate on the module. `capture.Sown(name)` looks at what modules sow
+            instead, `capture.Tapped(name)` at what is marked by `capture.tap`.
         NAME: What the result is called everywhere, `[A-Za-z0-9_.-]{1,80}`;
             default: the class name in snake case.
         METHODS: The methods of TARGET whose calls count.
         MAX_BYTES: The most that the value may weigh, in bytes, checked from shapes
             at trace time; more drops this analysis with a fault.
+        TOGETHER: Call `analyze(layers, inputs)` once with all selected calls, as lists
+            in program order, after the forward. The inputs and outputs of the calls are
+            held whole until then and count against MAX_BYTES; calls in loops and
+            branches are refused.
+        EDITS: What is edited in a second forward from the same arguments, of which
+            nothing but this analysis' values is kept: a mapping from paths (`*` and `?`
+            stand for parts of names) to rules, as in `capture.edit`; or a
+            `capture.Grid`, for many edits as one batch. `analyze` then runs at the
+            selected calls of both, and `combine` and `plot` get {"clean": ...,
+            "edited": ...}, each as it otherwise is; of a grid "edited" is a dict by the
+            edited path, with the masks as the first axis of each array. Analyses with
+            equal EDITS share that forward. It may be a property, to depend on `args`.
         EVERY: Run at every n-th evaluation of a Trainer, >= 1. In an own loop the
             caller decides.
         STORE_DTYPE: "float16" keeps the floats of the value in half the bytes, or in a
             quarter; `plot` gets them rounded alike, as float32. Arrays with a number
             above 65504 stay as they are.
+        PLOT_NOT_TAKEN: Draw also a value whose call sits in a branch (`cond`,
+            `switch`, a loop that never ran) that was not taken: it is zeros there.
+            By default it is kept and not drawn, and the record says why. `plot` then
+            gets `taken` too: by path of each call a bool array, which has the axes
+            of the loops around the branch.
         UNORDERED: Names of axes whose order means nothing across seeds ("head").
         THEME: The look of figures: "light", "dark", "serif" or "serif-dark".
         KEY: The registry key; set by `@analysis(key)`.
@@ -67,8 +88,11 @@ class AnalysisBase(Configured):
     NAME: ClassVar[str]
     METHODS: ClassVar[tuple[str, ...]] = ("__call__",)
     MAX_BYTES: ClassVar[int] = 1 << 20
+    TOGETHER: ClassVar[bool] = False
+    EDITS: ClassVar[Edits] = MappingProxyType({})
     EVERY: ClassVar[int] = 1
     STORE_DTYPE: ClassVar[str | None] = None
+    PLOT_NOT_TAKEN: ClassVar[bool] = False
     UNORDERED: ClassVar[tuple[str, ...]] = ()
     THEME: ClassVar[str] = "light"
     KEY: ClassVar[str]
@@ -89,6 +113,7 @@ class AnalysisBase(Configured):
         if "KEY" not in vars(cls):
             cls.KEY = f"{cls.__module__}.{cls.__qualname__}"
         _check_base_order(cls)
+        _check_plot(cls)
 
     def select(self, paths: list[str]) -> str | Iterable[str]:
         """Choose among the discovered calls of TARGET; called at trace time.
@@ -107,6 +132,9 @@ class AnalysisBase(Configured):
 
     def analyze(self, layer: Any, inputs: Any) -> Value:
         """Compute the value at one call; runs under jit, once per selected call.
+
+        With `TOGETHER` it runs once, after the forward: `layer` and `inputs` are then
+        lists, with an entry for each selected call.
 
         Args:
             layer: The module, bound to its parameters, on an isolated view: calling
@@ -159,6 +187,18 @@ def _check_every(cls: type[AnalysisBase]) -> None:
         raise BadInput(
             f"{cls.__name__}.EVERY is {every!r}: give an integer >= 1, every how many "
             "evaluations it runs."
+        )
+
+
+def _check_plot(cls: type[AnalysisBase]) -> None:
+    """Refuse PLOT_NOT_TAKEN beside a `plot` that cannot be told what was taken."""
+    if not cls.PLOT_NOT_TAKEN:
+        return
+    known = inspect.signature(cls.plot).parameters
+    if "taken" not in known and all(p.kind != p.VAR_KEYWORD for p in known.values()):
+        raise BadInput(
+            f"{cls.__name__} sets PLOT_NOT_TAKEN, but its plot({', '.join(known)}) "
+            "does not take what was taken. Write `def plot(self, values, taken)`."
         )
 
 

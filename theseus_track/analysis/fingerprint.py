@@ -13,6 +13,7 @@ import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from theseus_track.analysis.edits_text import edits_text
 from theseus_track.errors import BadInput
 from theseus_track.records import dumps
 
@@ -38,6 +39,8 @@ def measure_hash(analysis: "AnalysisBase") -> str:
         repr(tuple(analysis.METHODS)),
         _config_text(analysis),
         *_sources(type(analysis), _MEASURING),
+        *(["together"] if analysis.TOGETHER else []),
+        *([edits_text(analysis.EDITS, _source)] if analysis.EDITS else []),
     )
 
 

@@ -28,14 +28,15 @@ class HostValue:
             has a STORE_DTYPE. `value` is rounded in the same way, so that what is
             drawn now and what is drawn from the ledger are equal.
         origins: Path within the value -> dtype on the device, where another is stored.
-        valid: Path of a call -> False where its branch was not taken.
+        valid: Path of a call in a branch -> whether that was taken; in loops a list,
+            one for each iteration.
     """
 
     entry: Entry
     value: Any
     stored: Any
     origins: Mapping[str, str]
-    valid: Mapping[str, bool]
+    valid: Mapping[str, Any]
 
     @property
     def analysis(self) -> "AnalysisBase":
@@ -45,7 +46,7 @@ class HostValue:
     @property
     def reached(self) -> bool:
         """Whether there is a value and no branch that holds a call was skipped."""
-        return self.entry.fault is None and all(self.valid.values())
+        return self.entry.fault is None and all(map(np.all, self.valid.values()))
 
 
 def to_host(values: Values) -> list[HostValue]:
@@ -80,7 +81,7 @@ def _entry_to_host(values: Values, index: int) -> HostValue:
         stored=join_tree(structure, kept),
         origins=origins,
         valid={
-            path: bool(np.all(flag))
+            path: np.asarray(flag).tolist()
             for path, flag in zip(entry.conditional, flags, strict=True)
         },
     )

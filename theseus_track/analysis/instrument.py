@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 from theseus_track.analysis.base import AnalysisBase
+from theseus_track.analysis.check import Check, make_check
 from theseus_track.analysis.collect import collect
 from theseus_track.analysis.plan import Plan, make_plan
 from theseus_track.analysis.sites import sites_of
 from theseus_track.analysis.values import Values
 from theseus_track.capture import watch
-from theseus_track.capture.program import copied, node_state
+from theseus_track.capture.program import opened
 from theseus_track.errors import BadInput, describe_unknown
 
 __all__ = ["Instrumented", "instrument", "is_off"]
@@ -107,6 +107,7 @@ class Instrumented:
         self.analyses = dict(analyses)
         self._fn = fn
         self._strict = strict
+        self._mesh = mesh
         finish = functools.partial(collect, analyses=self.analyses)
         self._watched = watch(
             fn, sites_of(self.analyses), finish=finish, strict=strict, mesh=mesh
@@ -144,7 +145,7 @@ class Instrumented:
         """
         return make_plan(self._fn, self.analyses, args, kwargs)
 
-    def check(self, *args: Any, **kwargs: Any) -> dict[str, bool]:
+    def check(self, *args: Any, **kwargs: Any) -> Check:
         """Run the step with and without the analyses and compare the results.
 
         Args:
@@ -153,21 +154,14 @@ class Instrumented:
             **kwargs: Its keyword arguments.
 
         Returns:
-            The path of each array of the function's result, and of NNX state among
-            the arguments -> whether it is the same to the last bit.
+            The path of each leaf of the function's result, and of NNX state among
+            the arguments -> whether it is the same to the last bit; printable.
         """
-        (first, first_kwargs), (second, second_kwargs) = (
-            copied((args, kwargs)) for _ in range(2)
+        whole = opened(self._fn)
+        step = Instrumented(
+            whole.fn, self.analyses, strict=self._strict, mesh=self._mesh
         )
-        plain = self._fn(*first, **first_kwargs)
-        watched, _ = self(*second, **second_kwargs)
-        same = _compared(plain, watched)
-        # What the step did to modules, metrics and other graph nodes of NNX.
-        states = (
-            node_state((first, first_kwargs)),
-            node_state((second, second_kwargs)),
-        )
-        return same | {f"state{path}": bit for path, bit in _compared(*states).items()}
+        return make_check(whole.fn, step, *whole.whole(args, kwargs))
 
     def lower(self, *args: Any, **kwargs: Any) -> Any:
         """Lower the instrumented program into a `jax.stages.Lowered`, for its cost."""
@@ -219,24 +213,3 @@ def _keep(
     for name in sorted(wanted - set(made)):
         raise BadInput(describe_unknown("analysis in only=", name, made))
     return {name: analysis for name, analysis in made.items() if name in wanted}
-
-
-def _compared(one: Any, two: Any) -> dict[str, bool]:
-    pairs = zip(
-        jax.tree_util.tree_leaves_with_path(one), jax.tree.leaves(two), strict=True
-    )
-    return {jax.tree_util.keystr(path): _same_bits(a, b) for (path, a), b in pairs}
-
-
-def _same_bits(one: object, two: object) -> bool:
-    if not isinstance(one, jax.Array):
-        return bool(one == two)
-    a, b = jax.device_get(jax.tree.map(_data, (one, two)))
-    same = a.dtype == b.dtype and a.shape == b.shape
-    return bool(same and a.tobytes() == b.tobytes())
-
-
-def _data(array: Any) -> Any:
-    """Return an array's numbers, also where it holds keys of random streams."""
-    is_key = jnp.issubdtype(array.dtype, jax.dtypes.prng_key)
-    return jax.random.key_data(array) if is_key else array

@@ -9,7 +9,7 @@ from theseus_track.capture import Site, Target
 if TYPE_CHECKING:
     from theseus_track.analysis.base import AnalysisBase
 
-__all__ = ["sites_of"]
+__all__ = ["sites_of", "target_of"]
 
 
 def sites_of(analyses: Mapping[str, "AnalysisBase"]) -> dict[str, Site]:
@@ -19,14 +19,17 @@ def sites_of(analyses: Mapping[str, "AnalysisBase"]) -> dict[str, Site]:
 
 def _site(analysis: "AnalysisBase") -> Site:
     return Site(
-        target=_target(analysis),
+        target=target_of(analysis),
         methods=tuple(analysis.METHODS),
         select=analysis.select,
         analyze=analysis.analyze,
+        whole=analysis.TOGETHER,
+        edits=analysis.EDITS or None,
     )
 
 
-def _target(analysis: "AnalysisBase") -> Target:
+def target_of(analysis: "AnalysisBase") -> Target:
+    """Return the TARGET of an analysis."""
     # Read from the class without the descriptor protocol: a predicate written as
     # `TARGET = lambda module: ...` must not be bound to the analysis.
     found = inspect.getattr_static(analysis, "TARGET")

@@ -1,14 +1,15 @@
 """Values: what the analyses of one evaluation returned, as one pytree on device."""
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import jax
 
+from theseus_track.analysis.merging import merged
 from theseus_track.capture import Fault
-from theseus_track.errors import BadInput, NotFound, describe_unknown
-from theseus_track.records import dumps, join_tree, loads, split_tree
+from theseus_track.errors import NotFound, describe_unknown
+from theseus_track.records import join_tree, loads
 
 if TYPE_CHECKING:
     from theseus_track.analysis.base import AnalysisBase
@@ -30,6 +31,7 @@ class Entry:
         structure: The structure of the value as JSON text (`records.split_tree`);
             unlike a JAX treedef it keeps the order of dict keys.
         leaves: The path of each leaf within the value.
+        held: What TOGETHER holds until the forward is over, in bytes.
         conditional: The paths that have a flag, because a branch holds the call.
         fault: Why there is no value, or None.
         program: Fingerprint of the set of analyses and shapes that ran together.
@@ -40,6 +42,7 @@ class Entry:
     axes: tuple[tuple[str, tuple[str, ...]], ...] = ()
     structure: str = "null"
     leaves: tuple[str, ...] = ()
+    held: int = 0
     conditional: tuple[str, ...] = ()
     fault: Fault | None = None
     program: str = ""
@@ -161,27 +164,29 @@ class Values(Mapping[str, Tree]):
             other: The values of the same analyses on another batch.
 
         Returns:
-            New Values; an analysis without `merge` keeps the first value.
+            New Values; an analysis without `merge` keeps the first value. Where
+            branches hold the calls, a batch that did not take one does not count for
+            it: the value is that of the other batch, and `valid` says whether either
+            took it. What `combine` made of several calls counts as a whole.
+
+        Raises:
+            BadInput: When a `merge` returned another structure than `analyze`.
         """
-        merged = []
-        for entry, leaves in zip(self._entries, self._leaves, strict=True):
-            join: Callable[[Tree, Tree], Tree] | None
-            join = getattr(entry.analysis, "merge", None)
-            if join is None or entry.name not in self or entry.name not in other:
-                merged.append(leaves)
-                continue
-            joined = join(self[entry.name], other[entry.name])
-            # jax.tree.map, the natural way to write a merge, sorts the keys of dicts.
-            joined = _in_order_of(self[entry.name], joined)
-            structure, found = split_tree(joined, lambda node, _: node)
-            if dumps(structure) != entry.structure:
-                raise BadInput(
-                    f"merge of {entry.name} returned another structure than analyze: "
-                    f"{dumps(structure):.80} instead of {entry.structure:.80}. Return "
-                    "the same dicts, lists and tuples."
-                )
-            merged.append(tuple(leaf for _, leaf in found))
-        return Values(self._entries, tuple(merged), self._flags)
+        if not self._entries:
+            return self
+        theirs = {
+            entry.name: other.arrays(index)
+            for index, entry in enumerate(other.entries)
+            if entry.fault is None
+        }
+        kept = []
+        for index, entry in enumerate(self._entries):
+            mine = self.arrays(index)
+            if entry.fault is None and entry.name in theirs:
+                mine = merged(entry, mine, theirs[entry.name])
+            kept.append(mine)
+        leaves, flags = zip(*kept, strict=True)
+        return Values(self._entries, leaves, flags)
 
     def __getitem__(self, name: str) -> Tree:
         """Return the value of an analysis; NotFound says why there is none."""
@@ -241,16 +246,3 @@ class Values(Mapping[str, Tree]):
                 return entry
         known = [entry.name for entry in self._entries]
         raise NotFound(describe_unknown("analysis", name, known))
-
-
-def _in_order_of(first: Tree, joined: Tree) -> Tree:
-    """Return `joined` with the keys of its dicts in the order that `first` has."""
-    if isinstance(first, dict) and isinstance(joined, dict):
-        if first.keys() != joined.keys():
-            return joined
-        return {key: _in_order_of(first[key], joined[key]) for key in first}
-    pairs = isinstance(first, list | tuple) and isinstance(joined, type(first))
-    if not pairs or len(first) != len(joined):
-        return joined
-    each = [_in_order_of(*pair) for pair in zip(first, joined, strict=True)]
-    return each if isinstance(joined, list) else tuple(each)

@@ -10,9 +10,11 @@ from theseus_track.capture import rules
 from theseus_track.capture.discover import discover
 from theseus_track.capture.edit import edit
 from theseus_track.capture.gradients import grad_at
+from theseus_track.capture.grid import Grid
 from theseus_track.capture.inputs import Inputs
 from theseus_track.capture.isolate import isolate
 from theseus_track.capture.isolated import Isolated, load
+from theseus_track.capture.marked import Sown, Tapped
 from theseus_track.capture.paths import Path
 from theseus_track.capture.reap import reap
 from theseus_track.capture.sites import (
@@ -31,11 +33,14 @@ __all__ = [
     "Call",
     "Captures",
     "Fault",
+    "Grid",
     "Inputs",
     "Isolated",
     "Path",
     "Site",
     "SiteCapture",
+    "Sown",
+    "Tapped",
     "Target",
     "WatchTrace",
     "Watched",

@@ -15,6 +15,7 @@ from theseus_track.capture.paths import Path
 from theseus_track.capture.select import one_line, trace_text
 from theseus_track.capture.sites import Fault, Site, matches
 from theseus_track.capture.tap import Tag, attach
+from theseus_track.capture.together import take_whole
 
 __all__ = ["Analyst", "Mark"]
 
@@ -37,6 +38,7 @@ class Analyst:
     """
 
     needs_view = True
+    sees_marks = True
 
     def __init__(
         self,
@@ -85,6 +87,8 @@ class Analyst:
     @staticmethod
     def _value(site: Site, call: LiveCall, output: Any) -> Any:
         assert call.view is not None  # needs_view
+        if site.whole:
+            return take_whole(call, output)
         inputs = call.inputs(frozen(output))
         return call.view.run(lambda layer: site.analyze(layer, inputs))
 

@@ -8,10 +8,11 @@ from typing import Any
 import jax
 import numpy as np
 
+from theseus_track.capture.marked import Marked
 from theseus_track.capture.observer import LiveCall
 from theseus_track.capture.paths import CALL, Path
 from theseus_track.capture.private import private_trace
-from theseus_track.capture.program import Arguments, read_arguments, trace
+from theseus_track.capture.program import Arguments, opened, read_arguments, trace
 from theseus_track.capture.reap import Reaper
 from theseus_track.capture.rule import Found
 from theseus_track.capture.sites import Call, Target, check_target, matches
@@ -92,6 +93,9 @@ def discover(
     """
     if target is not None:
         check_target(target)
+    whole = opened(fn)
+    args, kwargs = whole.whole(args, kwargs)
+    fn = whole.fn
     with read_arguments(args, kwargs) as arguments:
         found = Discoverer({"": Query(target, methods)}).run(fn, arguments)
     for error in found.broken.values():
@@ -120,6 +124,7 @@ class Discoverer:
     Attributes:
         owner: Stands for the queries in JAX's trace caches.
         needs_view: False; nothing is called here.
+        sees_marks: True; whoever asks for them finds tapped and sown values.
     """
 
     def __init__(self, queries: Mapping[str, Query]) -> None:
@@ -130,6 +135,7 @@ class Discoverer:
         self._broken: dict[str, Exception] = {}
         self.owner: object = object()
         self.needs_view = False
+        self.sees_marks = True
 
     def run(
         self, fn: Callable[..., Any], arguments: Arguments, *, apart: bool = False
@@ -157,6 +163,8 @@ class Discoverer:
 
     def wants(self, module: Any, path: Path) -> bool:
         """See every call: also those that no query matches tell where scans are."""
+        if isinstance(module, Marked):
+            return bool(self._matching(module, path))
         if path.method in self._methods:
             self._called[type(module).__name__] = None
         return True
@@ -263,14 +271,13 @@ def _repeats(found: Sequence[Found]) -> bool:
 
 
 def _described(call: LiveCall, output: Any) -> Call:
-    cls = type(call.module)
     return Call(
         path=str(call.path),
-        cls=f"{cls.__module__}.{cls.__qualname__}",
+        cls=call.qualname,
         method=call.path.method,
         axes=(),
         inputs={name: _abstract(v) for name, v in call.arguments().items()},
-        output=_abstract(output),
+        output=_abstract(call.inputs(output).output),
     )
 
 

@@ -1,23 +1,33 @@
 """A function in which the outputs of chosen calls are replaced."""
 
 import functools
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import jax
 import numpy as np
 
-from theseus_track.capture.discover import Discoverer, Query
+from theseus_track.capture.discover import Discoverer, Query, Stacks
 from theseus_track.capture.inputs import bind, spread
 from theseus_track.capture.jitted import is_jitted, traced_jaxpr
 from theseus_track.capture.observer import LiveCall
 from theseus_track.capture.paths import Path
 from theseus_track.capture.private import private_trace
-from theseus_track.capture.program import Arguments, read_arguments
+from theseus_track.capture.program import Arguments, read_arguments, trace
+from theseus_track.capture.reap import Reaper
 from theseus_track.capture.recent import Recent
+from theseus_track.capture.rule import Found, Want
 from theseus_track.capture.rules import Change
-from theseus_track.errors import BadInput, UnreachedCall, describe_unknown
+from theseus_track.capture.select import check_layers, wanted_layers
+from theseus_track.capture.swap import swap
+from theseus_track.capture.tap import Tag
+from theseus_track.errors import (
+    BadInput,
+    UnreachedCall,
+    UnsupportedProgram,
+    describe_unknown,
+)
 
 __all__ = ["edit"]
 
@@ -32,8 +42,11 @@ def edit(fn: Callable[..., Any], rules: Mapping[str, Rule]) -> Callable[..., Any
         rules: By path, a function of (layer, inputs, output) that returns what the
             call returns instead, of the same structure, shapes and dtypes; or one of
             the ready ones in `rules`, which can also change an input. The
-            layer is an isolated view, as in `watch`; all calls of a loop or `vmap`
-            are one path, and all are edited.
+            layer is an isolated view, as in `watch`. All calls of a loop or `vmap`
+            are one path, and all are edited; "blocks[3]/attn" and "blocks[2:5]/attn"
+            are some layers of a scanned stack, and the others stay as they are to
+            the last bit (the rule is computed for all, though). Where several rules
+            meet, each gets what the one before made.
 
     Returns:
         A function with the signature of `fn`. It can be compiled, differentiated
@@ -41,8 +54,10 @@ def edit(fn: Callable[..., Any], rules: Mapping[str, Rule]) -> Callable[..., Any
 
     Raises:
         BadInput: When a path is malformed, or (at the call) when a rule returns
-            another structure, shape or dtype.
+            another structure, shape or dtype, or there is no such layer.
         UnreachedCall: At the call, when the function makes no such call.
+        UnsupportedProgram: At the call, when layers are edited where iterations
+            cannot be told from each other, such as in a while loop's condition.
 
     Example:
         >>> import flax.linen as nn, jax, jax.numpy as jnp
@@ -58,8 +73,10 @@ def edit(fn: Callable[..., Any], rules: Mapping[str, Rule]) -> Callable[..., Any
 
     @functools.wraps(fn, updated=())
     def edited(*args: Any, **kwargs: Any) -> Any:
+        if editing.by_layer:
+            return editing.run(args, kwargs)
         plan = editing.plan(args, kwargs)
-        editor = _Editor(plan.rules)
+        editor = _Editor(plan)
         # A plan in which the number of a call counts needs traces of its own.
         shared = is_jitted(fn) or not plan.apart
         owner = plan.owner if shared else object()
@@ -75,13 +92,17 @@ class _Plan:
 
     Attributes:
         rules: By place, and how many calls are traced there before; None: all.
+        stacks: By path, the scans around its call.
         apart: Traces must be kept apart.
         owner: Stands for all this in JAX's trace caches.
+        compiled: The jitted functions of a program whose layers are edited.
     """
 
-    rules: Mapping[tuple[Path, int | None], Rule]
+    rules: Mapping[tuple[Path, int | None], Sequence[tuple[Path, Rule]]]
+    stacks: Mapping[Path, Stacks]
     apart: bool
     owner: object = field(default_factory=object)
+    compiled: Recent[Any] = field(default_factory=lambda: Recent[Any](64))
 
 
 class _Editing:
@@ -93,6 +114,25 @@ class _Editing:
         methods = tuple({path.method for path in rules})
         self._discoverer = Discoverer({"": Query(None, methods)})
         self._plans = Recent[_Plan](64)
+        self.by_layer = any(path.layers for path in rules)
+
+    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call the function with edits of some layers, which only a program tells."""
+        plan = self.plan(args, kwargs)
+        owner = object() if plan.apart else plan.owner
+        with read_arguments(args, kwargs) as arguments:
+            with private_trace(owner, _Editor(plan, owner), apart=plan.apart):
+                program = trace(self._fn, arguments)
+            reaper = Reaper(owner, plan.compiled)
+            found = reaper.find(program.closed.jaxpr)
+            results, _ = reaper.evaluate(
+                program.closed.jaxpr,
+                program.closed.consts,
+                arguments.arrays,
+                tuple((_want(one, plan),) for one in found),
+                (None,) * len(found),
+            )
+            return arguments.finish(program.restore(results))
 
     def plan(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> _Plan:
         """Return the plan for these arguments, made once for those that trace alike."""
@@ -107,18 +147,37 @@ class _Editing:
         found = self._discoverer.run(self._fn, arguments)
         known = found.calls[""]
         for path in self._rules:
-            if str(path) not in known:
-                raise UnreachedCall(describe_unknown("call", str(path), known))
+            stacked = str(path.stacked)
+            if stacked not in known:
+                raise UnreachedCall(describe_unknown("call", stacked, known))
+            check_layers(path, found.stacks[""][stacked])
         repeated = {Path.parse(path).base for path in known if Path.parse(path).call}
-        numbered = any(path.base in repeated for path in self._rules)
+        numbered = any(path.base.stacked in repeated for path in self._rules)
         if numbered and not found.apart:
             found = self._discoverer.run(self._fn, arguments, apart=True)
-        turns = found.turns[""]
-        rules = {
-            (path.base, turns[str(path)] if path.base in repeated else None): rule
-            for path, rule in self._rules.items()
-        }
-        return _Plan(rules, apart=numbered or found.apart)
+        turns, stacks = found.turns[""], found.stacks[""]
+        rules: dict[tuple[Path, int | None], list[tuple[Path, Rule]]] = {}
+        for path, rule in self._rules.items():
+            place = path.base.stacked
+            turn = turns[str(path.stacked)] if place in repeated else None
+            rules.setdefault((place, turn), []).append((path, rule))
+        around = {path: stacks[str(path.stacked)] for path in self._rules}
+        return _Plan(rules, around, apart=numbered or found.apart)
+
+
+def _want(found: Found, plan: _Plan) -> Want:
+    """Say in which iterations a swap of ours takes place."""
+    path: Path = found.tag.label
+    stacks = plan.stacks[path]
+    around = found.blocked
+    if around is None and len(found.loops) != len(stacks):
+        around = "a loop from which JAX has moved a part of it"
+    if around is not None:
+        raise UnsupportedProgram(
+            f"The edit of {str(path)!r} sits inside {around}, where iterations cannot "
+            f"be told from each other; edit all layers, {str(path.stacked)!r}."
+        )
+    return Want(wanted_layers(path, stacks))
 
 
 class _Editor:
@@ -126,9 +185,10 @@ class _Editor:
 
     needs_view = True
 
-    def __init__(self, rules: Mapping[tuple[Path, int | None], Rule]) -> None:
-        self._rules = rules
-        self._places = {path for path, _ in rules}
+    def __init__(self, plan: _Plan, owner: object = None) -> None:
+        self._rules = plan.rules
+        self._places = {path for path, _ in plan.rules}
+        self._owner = owner
 
     def wants(self, _module: Any, path: Path) -> bool:
         """Tell whether some rule is for a call at this place."""
@@ -143,29 +203,42 @@ class _Editor:
         kwargs: dict[str, Any],
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Return what the rule makes of the arguments, if it is for one of them."""
-        rule = self._rule(path, turn)
-        if not _on_input(rule):
+        rules = [one for one in self._ruled(path, turn) if _on_input(one[1])]
+        if not rules:
             return args, kwargs
         method = getattr(type(module), path.method)
         arguments = bind(method, args, kwargs)
-        new = rule.given(arguments)
-        for name, value in arguments.items():
-            _check(f"{name!r} of {str(path)!r}", type(module), new[name], value)
-        return spread(method, new)
+        for where, rule in rules:
+            new = rule.given(arguments)
+            for name, value in arguments.items():
+                _check(f"{name!r} of {str(path)!r}", type(module), new[name], value)
+            name = rule.name
+            changed = self._placed(where, new[name], arguments[name])
+            arguments = {**arguments, name: changed}
+        return spread(method, arguments)
 
-    def _rule(self, path: Path, turn: int) -> Any:
-        return self._rules.get((path, None)) or self._rules.get((path, turn))
+    def _ruled(self, path: Path, turn: int) -> Sequence[tuple[Path, Any]]:
+        return self._rules.get((path, None)) or self._rules.get((path, turn), ())
+
+    def _placed(self, path: Path, new: Any, old: Any) -> Any:
+        """Put what a rule made in its place, if it is for some layers only there."""
+        return swap(old, new, Tag(self._owner, path, None)) if path.layers else new
 
     def returned(self, call: LiveCall, output: Any) -> Any:
         """Return what the rule makes of the output."""
-        rule = self._rule(call.path, call.turn)
-        if rule is None or _on_input(rule):
-            return output
         assert call.view is not None  # needs_view
-        inputs = call.inputs(output)
-        new = call.view.run(lambda layer: rule(layer, inputs, output))
-        _check(repr(str(call.path)), type(call.module), new, output)
-        return new
+        for path, rule in self._ruled(call.path, call.turn):
+            if _on_input(rule):
+                continue
+            made = functools.partial(_made, rule, call.inputs(output), output)
+            new = call.view.run(made)
+            _check(repr(str(call.path)), type(call.module), new, output)
+            output = self._placed(path, new, output)
+        return output
+
+
+def _made(rule: Rule, inputs: Any, output: Any, layer: Any) -> Any:
+    return rule(layer, inputs, output)
 
 
 def _on_input(rule: Any) -> bool:

@@ -1,8 +1,6 @@
 """Taking calls out of a model, so that each can be made again alone."""
 
-import fnmatch
 import functools
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +19,7 @@ from theseus_track.capture.private import private_trace
 from theseus_track.capture.program import read_arguments, trace
 from theseus_track.capture.reap import Reaper
 from theseus_track.capture.rule import Found, Kept, Want
+from theseus_track.capture.select import check_layers
 from theseus_track.capture.tap import Tag, attach
 from theseus_track.errors import (
     BadInput,
@@ -29,7 +28,7 @@ from theseus_track.errors import (
     describe_unknown,
 )
 
-__all__ = ["Isolator", "isolate"]
+__all__ = ["Isolator", "freeze", "isolate"]
 
 
 def isolate(
@@ -150,7 +149,7 @@ class Isolator:
         """Tap everything that the call needs."""
         if not has_arrays(output):
             return output
-        frame, content = _freeze(call)
+        frame, content = freeze(call)
         names = tuple(content["inputs"])
         content["output"] = output
         leaves, tree = jax.tree.flatten(content)
@@ -194,7 +193,8 @@ class _Tap:
         return mark
 
 
-def _freeze(call: LiveCall) -> tuple[Frame, dict[str, Any]]:
+def freeze(call: LiveCall) -> tuple[Frame, dict[str, Any]]:
+    """Take a call that has just returned apart, in either framework."""
     if nnx_in_use():
         from flax import nnx  # noqa: PLC0415 - only where it is imported already
 
@@ -221,8 +221,7 @@ def _resolved(path: Path, found: Discovery) -> Path:
     """Find what a path means among the calls there are."""
     known = found.calls[""]
     places = list(dict.fromkeys(Path.parse(text).base for text in known))
-    own = [place for place in places if place.method == path.method]
-    fits = [place for place in own if _fits(place.names, path.names)]
+    fits = [place for place in places if path.base.fits(place)]
     if len(fits) > 1:
         listed = ", ".join(repr(str(place)) for place in fits[:10])
         raise BadInput(
@@ -240,30 +239,8 @@ def _resolved(path: Path, found: Discovery) -> Path:
     stacked = str(chosen.stacked)
     if stacked not in known:
         raise UnreachedCall(describe_unknown("call", stacked, known))
-    _check_layers(chosen, found.stacks[""][stacked])
+    check_layers(chosen, found.stacks[""][stacked])
     return chosen
-
-
-def _fits(names: tuple[str, ...], wanted: tuple[str, ...]) -> bool:
-    return len(names) == len(wanted) and all(
-        # Only `*` and `?`: brackets hold the layers of a scanned stack.
-        re.fullmatch(fnmatch.translate(pattern.replace("[", "[[]")), name)
-        for name, pattern in zip(names, wanted, strict=True)
-    )
-
-
-def _check_layers(path: Path, stacks: Sequence[tuple[int | None, int]]) -> None:
-    lengths = {depth: length for depth, length in stacks if depth is not None}
-    for depth, layers in enumerate(path.layers, start=1):
-        if layers is None:
-            continue
-        last = layers if isinstance(layers, int) else layers.stop - 1
-        if last >= lengths.get(depth, 0):
-            name = "/".join(path.names[:depth])
-            raise BadInput(
-                f"{str(path)!r} asks for layer {last}, but {name!r} has "
-                f"{lengths.get(depth, 'no')} layers."
-            )
 
 
 def _is_at(tap: _Tap, path: Path) -> bool:

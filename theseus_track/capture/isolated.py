@@ -64,6 +64,11 @@ class Isolated:
         return self._static.origin.path
 
     @property
+    def cls(self) -> str:
+        """Name of the layer's class."""
+        return self._static.origin.cls.rpartition(".")[2]
+
+    @property
     def origin(self) -> Origin:
         """Where the call comes from."""
         return self._static.origin
@@ -200,9 +205,8 @@ class Isolated:
         """Show where the call comes from, and what it took and gave."""
         inputs = self.content["inputs"]
         given = ", ".join(f"{name}={_told(inputs[name])}" for name in self.origin.names)
-        cls = self.origin.cls.rpartition(".")[2]
         place = f"{self.path!r}{list(self.origin.index) if self.origin.index else ''}"
-        return f"Isolated({place}: {cls}({given}) -> {_told(self.output)})"
+        return f"Isolated({place}: {self.cls}({given}) -> {_told(self.output)})"
 
     def _repr_html_(self) -> str:
         from theseus_track.capture.isolated_html import html  # noqa: PLC0415 - only for notebooks

@@ -11,20 +11,24 @@ import flax.linen as nn
 import jax
 
 from theseus_track.capture.inputs import bind, frozen
+from theseus_track.capture.marked import Running
 from theseus_track.capture.observer import Changer, LiveCall, Observer
 from theseus_track.capture.paths import Path
 from theseus_track.capture.quiet import QUIET
 
-__all__ = ["View", "intercept"]
+__all__ = ["SOWING", "View", "intercept"]
 
 
 @contextlib.contextmanager
-def intercept(observer: Observer, passed: Callable[[], None]) -> Iterator[None]:
+def intercept(
+    observer: Observer, passed: Callable[[], None], calls: Running
+) -> Iterator[None]:
     """Show an observer the calls of Linen modules in this thread.
 
     Args:
         observer: Sees the calls.
         passed: Called after every call, wanted or not.
+        calls: Told of every call too.
 
     Yields:
         Nothing.
@@ -46,8 +50,14 @@ def intercept(observer: Observer, passed: Callable[[], None]) -> Iterator[None]:
         if module.scope is None or me in running:
             return proceed(*args, **kwargs)
         path = Path(tuple(module.scope.path), method)
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            with calls.inside(path, lambda: View(module)) as running_call:
+                output = proceed(*args, **kwargs)
+            return calls.settled(running_call, output)
+
         if not observer.wants(module, path):
-            output = proceed(*args, **kwargs)
+            output = run(*args, **kwargs)
             passed()
             return output
         if isinstance(observer, Changer):
@@ -66,7 +76,7 @@ def intercept(observer: Observer, passed: Callable[[], None]) -> Iterator[None]:
         )
         running[me] = path
         try:
-            output = proceed(*args, **kwargs)
+            output = run(*args, **kwargs)
         finally:
             del running[me]
         turns[path] += 1
@@ -76,6 +86,14 @@ def intercept(observer: Observer, passed: Callable[[], None]) -> Iterator[None]:
 
     with nn.intercept_methods(interceptor):
         yield
+
+
+def _names(module: nn.Module) -> tuple[str, ...] | None:
+    return None if module.scope is None else tuple(module.scope.path)
+
+
+SOWING = (nn.Module, _names)
+"""Whose `sow` counts, and how to name a module that sows."""
 
 
 def _on_view(
@@ -135,6 +153,7 @@ class View:
     @property
     def entry(self) -> nn.Module:
         """The module as it was when this was made; to be read, not called."""
+        self.rewind()  # An analysis of the same call may have called it.
         return self._layer
 
     def run(self, function: Callable[[Any], Any]) -> Any:

@@ -11,6 +11,7 @@ import jax
 from flax import nnx
 
 from theseus_track.capture.inputs import bind, frozen
+from theseus_track.capture.marked import Running
 from theseus_track.capture.nnx_names import (
     clone,
     graph_nodes,
@@ -23,7 +24,7 @@ from theseus_track.capture.observer import Changer, LiveCall, Observer
 from theseus_track.capture.paths import CALL, Path
 from theseus_track.capture.quiet import QUIET
 
-__all__ = ["View", "intercept"]
+__all__ = ["SOWING", "View", "intercept"]
 
 
 class _Here(threading.local):
@@ -38,7 +39,9 @@ _here = _Here()
 
 
 @contextlib.contextmanager
-def intercept(observer: Observer, passed: Callable[[], None]) -> Iterator[None]:
+def intercept(
+    observer: Observer, passed: Callable[[], None], calls: Running
+) -> Iterator[None]:
     """Show an observer the calls of NNX modules in this thread.
 
     NNX has no interceptors of its own, so the methods in the classes are wrapped.
@@ -47,12 +50,13 @@ def intercept(observer: Observer, passed: Callable[[], None]) -> Iterator[None]:
     Args:
         observer: Sees the calls.
         passed: Called after every call, wanted or not.
+        calls: Told of every call too.
 
     Yields:
         Nothing.
     """
     _methods.wrap()
-    _here.interceptors.append(_Interceptor(observer, passed))
+    _here.interceptors.append(_Interceptor(observer, passed, calls))
     try:
         yield
     finally:
@@ -63,8 +67,11 @@ def intercept(observer: Observer, passed: Callable[[], None]) -> Iterator[None]:
 class _Interceptor:
     """Shows one observer the calls."""
 
-    def __init__(self, observer: Observer, passed: Callable[[], None]) -> None:
+    def __init__(
+        self, observer: Observer, passed: Callable[[], None], calls: Running
+    ) -> None:
         self._observer = observer
+        self._calls = calls
         self._passed = passed
         self._running: dict[tuple[int, str], Path] = {}
         self._turns: Counter[Path] = Counter()
@@ -83,8 +90,14 @@ class _Interceptor:
         # `super().__call__` and `Base.__call__(self, ...)` arrive here again.
         if me in self._running:
             return proceed(*args, **kwargs)
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            with self._calls.inside(path, lambda: View(module)) as running_call:
+                output = proceed(*args, **kwargs)
+            return _same_nodes(self._calls.settled(running_call, output), output)
+
         if not self._observer.wants(module, path):
-            output = proceed(*args, **kwargs)
+            output = run(*args, **kwargs)
             self._passed()
             return output
         if isinstance(self._observer, Changer):
@@ -105,11 +118,11 @@ class _Interceptor:
         )
         self._running[me] = path
         try:
-            output = proceed(*args, **kwargs)
+            output = run(*args, **kwargs)
         finally:
             del self._running[me]
         self._turns[path] += 1
-        output = _returned(self._observer, call, output)
+        output = _same_nodes(self._observer.returned(call, output), output)
         self._passed()
         return output
 
@@ -124,15 +137,18 @@ def _copied(tree: Any) -> Any:
     )
 
 
-def _returned(observer: Observer, call: LiveCall, output: Any) -> Any:
-    """Let the observer take part, but hand out the very graph nodes of the output."""
-    new = observer.returned(call, output)
+def _same_nodes(new: Any, output: Any) -> Any:
+    """Put the very graph nodes of the output into what an observer made of it."""
     nodes = iter(graph_nodes(output))
     if not graph_nodes(new):
         return new
     return jax.tree.map(
         lambda leaf: next(nodes) if is_node(leaf) else leaf, new, is_leaf=is_node
     )
+
+
+SOWING = (nnx.Module, names_of)
+"""Whose `sow` counts, and how to name a module that sows."""
 
 
 @contextlib.contextmanager

@@ -8,11 +8,11 @@ from typing import Any
 
 import jax
 from flax import nnx
-from flax.errors import TraceContextError
 
 from theseus_track.capture.nnx_names import graph_nodes, is_node, name, unname
+from theseus_track.capture.opened import Opened
 
-__all__ = ["Nodes", "closed_over", "split_nodes"]
+__all__ = ["Nodes", "opened", "split_nodes"]
 
 
 class Nodes:
@@ -82,36 +82,17 @@ def _merge(context: Any, _path: Any, _prefix: Any, leaf: nnx.NodeStates) -> Any:
     return context.unflatten(leaf.graphdef, *leaf.states)
 
 
-def closed_over(error: BaseException, fn: Callable[..., Any]) -> str:
-    """Say which graph nodes a function closes over, if it failed to change one.
+def opened(fn: Callable[..., Any]) -> Opened:
+    """Open a function that holds graph nodes which it was given before.
 
-    Returns:
-        A sentence; empty if the error is another one.
+    Those of `nnx.cached_partial` and `functools.partial` are arguments like others,
+    not state that a function closes over.
     """
-    if not isinstance(error, TraceContextError):
-        return ""
-    known = ", ".join(_closed_over(fn)) or "a graph node"
-    return (
-        f"The function changes the state of what it closes over ({known}); give that "
-        "to it as an argument."
-    )
-
-
-def _closed_over(fn: Any) -> list[str]:
-    if isinstance(fn, functools.partial):
-        given = {f"argument {i}": value for i, value in enumerate(fn.args)}
-        return _described({**given, **fn.keywords}) + _closed_over(fn.func)
-    fn = inspect.unwrap(fn)
-    owner = fn if is_node(fn) else getattr(fn, "__self__", None)
-    if not inspect.isfunction(fn := getattr(fn, "__func__", fn)):
-        return _described({"self": owner})
-    closure = inspect.getclosurevars(fn)
-    return _described({"self": owner, **closure.globals, **closure.nonlocals})
-
-
-def _described(values: dict[str, Any]) -> list[str]:
-    return [
-        f"{key}: {type(value).__name__}"
-        for key, value in values.items()
-        if graph_nodes(value)
-    ]
+    if isinstance(fn, functools.partial) and graph_nodes((fn.args, fn.keywords)):
+        return Opened(fn.func, fn.args, fn.keywords, functools.partial)
+    code = getattr(fn, "__code__", None)
+    # Flax 0.12 does not tell; the test of a watched cached partial pins these names.
+    if code is not None and code.co_name == "cache_args_wrapper":
+        held = inspect.getclosurevars(fn).nonlocals
+        return Opened(held["f"], held["cached_args"], {}, nnx.cached_partial)
+    return Opened(fn)

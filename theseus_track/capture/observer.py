@@ -38,6 +38,11 @@ class LiveCall:
         """Name of the module's class."""
         return type(self.module).__name__
 
+    @property
+    def qualname(self) -> str:
+        """Qualified name of the module's class."""
+        return f"{type(self.module).__module__}.{type(self.module).__qualname__}"
+
     def inputs(self, output: Any) -> Inputs:
         """Return the arguments and the output, as analyses see them."""
         return Inputs(self.arguments(), output=output)

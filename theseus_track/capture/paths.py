@@ -1,5 +1,6 @@
 """The grammar of paths: `blocks_0/attn`, `blocks[3]/attn`, `a/b:encode#1`, ""."""
 
+import fnmatch
 import re
 from dataclasses import dataclass, replace
 from urllib.parse import unquote
@@ -105,9 +106,31 @@ class Path:
         """The same call in all layers of the scanned stacks around it."""
         return replace(self, layers=())
 
+    @property
+    def is_pattern(self) -> bool:
+        """Whether a name holds `*` or `?`, which stand for parts of names."""
+        return any("*" in name or "?" in name for name in self.names)
+
+    def fits(self, other: "Path") -> bool:
+        """Tell whether another path is one that this pattern stands for.
+
+        Without a number it stands for all calls at a place.
+        """
+        return (
+            len(self.names) == len(other.names)
+            and self.method == other.method
+            and self.call in (0, other.call)
+            and all(map(_fits, self.names, other.names))
+        )
+
     def numbered(self, call: int) -> "Path":
         """Return the path of another call at the same place, counted from 0."""
         return replace(self, call=call)
+
+
+def _fits(pattern: str, name: str) -> bool:
+    # Only `*` and `?`: brackets hold the layers of a scanned stack.
+    return bool(re.fullmatch(fnmatch.translate(pattern.replace("[", "[[]")), name))
 
 
 def _escape(name: str) -> str:

@@ -16,9 +16,10 @@ from theseus_track.capture.program import Arguments, Program, trace
 from theseus_track.capture.reap import Reaper
 from theseus_track.capture.recent import Recent
 from theseus_track.capture.rule import Found, Keep, Kept, Want
-from theseus_track.capture.select import Choice, choose
+from theseus_track.capture.select import Choice, choose, wanted_layers
 from theseus_track.capture.sites import Captures, Fault, Site, SiteCapture
-from theseus_track.errors import AnalysisFault, UnreachedCall
+from theseus_track.capture.together import enclosed_by
+from theseus_track.errors import AnalysisFault, UnreachedCall, UnsupportedProgram
 
 __all__ = ["Plan", "Prepared"]
 
@@ -173,9 +174,7 @@ def _numbered(
 
 
 def _slot(site: str, path: str, found: Found, stacks: Stacks) -> _Slot:
-    wanted = (None, *Path.parse(path).layers)
-    some = len(wanted) > 1
-    layers = tuple(wanted[depth or 0] for depth, _ in stacks) if some else ()
+    layers = wanted_layers(Path.parse(path), stacks)
     return _Slot(site, path, found.taken(layers), Want(layers))
 
 
@@ -222,6 +221,13 @@ def _fault(
         mark: Mark = own[path].tag.label
         if mark.fault:
             return mark.fault
+        if site.whole and (around := enclosed_by(own[path])):
+            message = (
+                f"{name!r}: the call {path!r} ({mark.cls}) sits inside {around}, which "
+                "its inputs cannot leave whole (TOGETHER); select calls outside of "
+                "it, or look at each call alone."
+            )
+            return Fault("trace", message, error=UnsupportedProgram)
     leaves = [leaf for found in own.values() for leaf in found.leaves]
     actual = sum(leaf.size * leaf.dtype.itemsize for leaf in leaves)
     if site.max_bytes is not None and actual > site.max_bytes:

@@ -8,7 +8,9 @@ import jax
 
 from theseus_track.capture import linen
 from theseus_track.capture.frameworks import nnx_in_use
+from theseus_track.capture.marked import NamesOf, Running
 from theseus_track.capture.observer import Observer
+from theseus_track.capture.sowing import showing
 
 __all__ = ["private_trace"]
 
@@ -44,9 +46,13 @@ def private_trace(
             if apart:
                 stack.enter_context(_context((outer, owner, next(numbers))))
 
-        stack.enter_context(linen.intercept(observer, passed))
+        running = Running(observer)
+        stack.enter_context(linen.intercept(observer, passed, running))
+        modules: list[tuple[type, NamesOf]] = [linen.SOWING]
         if nnx_in_use():
             from theseus_track.capture import nnx  # noqa: PLC0415 - it imports flax.nnx
 
-            stack.enter_context(nnx.intercept(observer, passed))
+            stack.enter_context(nnx.intercept(observer, passed, running))
+            modules.append(nnx.SOWING)
+        stack.enter_context(showing(running, modules))
         yield

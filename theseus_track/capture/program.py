@@ -9,13 +9,16 @@ from typing import Any, Protocol
 import jax
 
 from theseus_track.capture.frameworks import nnx_in_use
+from theseus_track.capture.opened import Opened
+from theseus_track.errors import ClosedOverState
 
 __all__ = [
     "Arguments",
     "Program",
-    "advice",
     "copied",
+    "explained",
     "node_state",
+    "opened",
     "read_arguments",
     "trace",
 ]
@@ -79,13 +82,32 @@ def read_arguments(
         yield _arguments(nodes.pure, nodes)
 
 
-def advice(error: BaseException, fn: Callable[..., Any]) -> str:
-    """Say what to do about an error of a traced function; empty if we do not know."""
+@contextlib.contextmanager
+def explained(fn: Callable[..., Any]) -> Iterator[None]:
+    """Raise what NNX does not explain, while a function is traced, in our words.
+
+    Raises:
+        ClosedOverState: When the function changes a node that it was not given.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not nnx_in_use():
+            raise
+        from theseus_track.capture import nnx_closures  # noqa: PLC0415 - as above
+
+        if text := nnx_closures.closed_over(error, fn):
+            raise ClosedOverState(text) from error
+        raise
+
+
+def opened(fn: Callable[..., Any]) -> Opened:
+    """Tell a function from the graph nodes of NNX that a partial gave it."""
     if not nnx_in_use():
-        return ""
+        return Opened(fn)
     from theseus_track.capture import nnx_nodes  # noqa: PLC0415 - it imports flax.nnx
 
-    return nnx_nodes.closed_over(error, fn)
+    return nnx_nodes.opened(fn)
 
 
 def copied(tree: Any) -> Any:
@@ -178,7 +200,8 @@ def trace(fn: Callable[..., Any], arguments: Arguments) -> Program:
         outputs["places"] = [i for i, leaf in enumerate(leaves) if _is_array(leaf)]
         return [leaves[place] for place in outputs["places"]]
 
-    closed = jax.make_jaxpr(flat)(*arguments.arrays)
+    with explained(fn):
+        closed = jax.make_jaxpr(flat)(*arguments.arrays)
     restore = functools.partial(
         _merge, outputs["tree"], outputs["rest"], outputs["places"]
     )

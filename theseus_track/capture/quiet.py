@@ -1,11 +1,12 @@
 """Whether the observers of this thread are shut off, and for which view."""
 
 import threading
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 __all__ = ["QUIET", "Rewindable"]
 
 
+@runtime_checkable
 class Rewindable(Protocol):
     """A view that is brought back to the entry of the real call."""
 

@@ -32,6 +32,7 @@ from theseus_track.capture.rule import (
     Rule,
 )
 from theseus_track.capture.shards import SHARD_MAP
+from theseus_track.capture.swap import swap_p, swapped
 from theseus_track.capture.tap import MANUAL, tap_p
 from theseus_track.errors import UnsupportedProgram
 
@@ -151,6 +152,10 @@ class Reaper:
     def _find_in(self, eqn: JaxprEqn) -> tuple[Found, ...]:
         if eqn.primitive is tap_p:
             return self._find_tap(eqn)
+        if eqn.primitive is swap_p:
+            own = eqn.params["tag"].owner is self._owner
+            # It hands no value out, but wants to know the iteration.
+            return (Found(eqn.params["tag"], ()),) if own else ()
         rule = _rule(eqn)
         if rule is not None:
             return rule.find(self, eqn)
@@ -234,6 +239,10 @@ class Reaper:
             axes = varying_of(eqn.invars[width:])
             values = Kept(tapped(args[width:], axes), None)
             return list(args[:width]), [values] * len(flags)
+        if eqn.primitive is swap_p:
+            (flag,) = flags
+            old, new = args
+            return [swapped(old, new, flag)], [Kept([], None)]
         with settings_of(eqn):
             rule = _rule(eqn)
             assert rule is not None  # Else its taps are blocked, and not kept.

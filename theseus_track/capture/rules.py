@@ -12,7 +12,20 @@ import numpy as np
 from theseus_track.capture.isolated import Isolated
 from theseus_track.errors import BadInput, describe_unknown
 
-__all__ = ["Change", "add", "mean", "patch", "replace", "scale", "zero"]
+__all__ = [
+    "CLEAN",
+    "Change",
+    "add",
+    "clean",
+    "mean",
+    "patch",
+    "replace",
+    "scale",
+    "zero",
+]
+
+CLEAN = object()
+"""Stands for what the plain run holds at the same place, until that is known."""
 
 Compute = Callable[["Change", Any], Any]
 
@@ -130,6 +143,11 @@ def _each(one: Callable[[Any, Any], Any]) -> Compute:
 def _brought(change: Change, value: Any) -> Any:
     """Take what the rule brings: one array for all, or a pytree like the value."""
     brought = change.value
+    if brought is CLEAN:
+        raise BadInput(
+            "rules.clean stands for what is there in the plain run, and here is none: "
+            "it is for the edits of an analysis or a site. Use rules.patch(isolated)."
+        )
     if isinstance(brought, Isolated):
         name = change.name
         brought = brought.output if name is None else brought.inputs[name]
@@ -215,22 +233,33 @@ def patch(source: Isolated) -> Change:
     return Change(_brought, source)
 
 
+clean = Change(_brought, CLEAN)
+"""Activation patching: the value becomes what it is in the run without edits.
+
+For edits that run beside the plain function: `Site.edits`, `AnalysisBase.EDITS`.
+"""
+
+
 def add(vector: Any) -> Change:
     """Add a steering vector.
 
     Args:
         vector: An array that broadcasts to the value, or a pytree like it.
     """
-
-    def compute(change: Change, value: Any) -> Any:
-        brought = _brought(change, value)
-        return jax.tree.map(
-            lambda x, y: x + _like(y, x) if _is_floating(x) else x, value, brought
-        )
-
-    return Change(compute, vector)
+    return Change(_added, vector)
 
 
 def scale(factor: Any) -> Change:
     """Multiply by a factor, a number or an array that broadcasts to the value."""
-    return Change(_each(lambda x, by: x * _like(by, x)), factor)
+    return Change(_scaled, factor)
+
+
+def _added(change: Change, value: Any) -> Any:
+    brought = _brought(change, value)
+    return jax.tree.map(
+        lambda x, y: x + _like(y, x) if _is_floating(x) else x, value, brought
+    )
+
+
+# One function, not one for each rule: rules that do the same are then equal.
+_scaled = _each(lambda x, by: x * _like(by, x))

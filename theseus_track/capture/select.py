@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from theseus_track.capture.discover import Discovery, Stacks
-from theseus_track.capture.paths import CALL, Path
+from theseus_track.capture.paths import CALL, Layers, Path
 from theseus_track.capture.sites import Fault, Site, describe_target
 from theseus_track.errors import (
     AnalysisFault,
@@ -15,7 +15,7 @@ from theseus_track.errors import (
     describe_unknown,
 )
 
-__all__ = ["Choice", "choose", "one_line"]
+__all__ = ["Choice", "check_layers", "choose", "one_line", "wanted_layers"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,8 @@ def choose(name: str, site: Site, discovery: Discovery) -> Choice:
         chosen = site.select(list(paths))
         selected = _normalised(chosen, paths, discovery.stacks[name])
     except Exception as error:  # noqa: BLE001 - one site's fault must not stop the rest
-        message = f"{name!r} selects no call: {one_line(error)}"
+        target = describe_target(site.target)
+        message = f"{name!r} selects no call of {target}: {one_line(error)}"
         text = "" if isinstance(error, BadInput) else trace_text(error)
         return Choice(paths, fault=Fault("select", message, text))
     for path in selected:
@@ -92,7 +93,18 @@ def _known(text: str, paths: tuple[str, ...], stacks: Mapping[str, Stacks]) -> s
     stacked = str(path.stacked)
     if stacked not in paths:
         raise BadInput(describe_unknown("path", text, paths))
-    lengths = {depth: length for depth, length in stacks[stacked] if depth is not None}
+    check_layers(path, stacks[stacked])
+    return str(path)
+
+
+def check_layers(path: Path, stacks: Stacks) -> None:
+    """Refuse layers that there are not around a call.
+
+    Raises:
+        BadInput: Which says what there is.
+    """
+    text = str(path)
+    lengths = {depth: length for depth, length in stacks if depth is not None}
     for depth, layers in enumerate(path.layers, start=1):
         if layers is None:
             continue
@@ -109,7 +121,18 @@ def _known(text: str, paths: tuple[str, ...], stacks: Mapping[str, Stacks]) -> s
                 f"{text!r} asks for layer {last}, but {name!r} has {lengths[depth]} "
                 f"layers, 0 to {lengths[depth] - 1}."
             )
-    return str(path)
+
+
+def wanted_layers(path: Path, stacks: Stacks) -> tuple[Layers, ...]:
+    """Say for each scan around a call which iterations a path means.
+
+    Returns:
+        None for all of a scan; nothing at all where the path names no layers.
+    """
+    if not path.layers:
+        return ()
+    wanted = (None, *path.layers)
+    return tuple(wanted[depth or 0] for depth, _ in stacks)
 
 
 def _nothing(name: str, site: Site, discovery: Discovery) -> Fault:

@@ -2,11 +2,15 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import jax
 
+from theseus_track.capture.marked import Marked, Sown, Tapped
 from theseus_track.errors import AnalysisFault, BadInput, TheseusError
+
+if TYPE_CHECKING:
+    from theseus_track.capture.edits import Edits
 
 __all__ = [
     "Call",
@@ -20,8 +24,11 @@ __all__ = [
 ]
 
 Target = type | tuple[type, ...] | Callable[[Any], bool]
-"""What names modules: a class, a tuple of classes, or a predicate on the module."""
-Phase = Literal["select", "analyze", "trace", "combine"]
+"""What names modules: a class, a tuple of classes, or a predicate on the module.
+
+`Tapped` and `Sown` name marked values instead.
+"""
+Phase = Literal["select", "analyze", "trace", "combine", "edit"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +47,13 @@ class Site:
         methods: Names of the methods whose calls count.
         max_bytes: Upper limit of all values that the site keeps, in bytes; None
             for no limit.
+        whole: Take each selected call whole, as an `Isolated`, and do not run `analyze`
+            at the call. Only outside of loops, branches and `shard_map`.
+        edits: What is edited in a second run of the function, from the same arguments,
+            of which only the values of this site are kept: rules by path, as `edit`
+            takes them, where `*` and `?` may stand for parts of names; or a `Grid`,
+            for many such runs as one batch. None for the plain run alone. Sites with
+            the same edits share a run.
     """
 
     target: Target
@@ -47,6 +61,8 @@ class Site:
     analyze: Callable[[Any, Any], Any]
     methods: tuple[str, ...] = ("__call__",)
     max_bytes: int | None = None
+    whole: bool = False
+    edits: "Edits | None" = None
 
     def __post_init__(self) -> None:
         """Refuse a target, methods or limit that can match nothing."""
@@ -122,6 +138,8 @@ class SiteCapture:
         selected: Paths that `select` chose.
         single: Whether `select` returned one path as a text, not several.
         fault: Why there are no values; None if there are.
+        edited: What it took out of the edited run; of a grid by the edited path, with
+            the masks as the first axis. None where there are no edits.
     """
 
     values: dict[str, Any] = field(default_factory=dict)
@@ -131,6 +149,7 @@ class SiteCapture:
     selected: tuple[str, ...] = ()
     single: bool = False
     fault: Fault | None = None
+    edited: "SiteCapture | Captures | None" = None
 
     def tree_flatten_with_keys(self) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """Split into arrays and the static rest (JAX's protocol)."""
@@ -139,6 +158,7 @@ class SiteCapture:
         arrays = (
             (key("values"), list(self.values.values())),
             (key("valid"), list(self.valid.values())),
+            (key("edited"), self.edited),
         )
         rest = (
             tuple(self.values),
@@ -157,7 +177,7 @@ class SiteCapture:
     ) -> "SiteCapture":
         """Put arrays and the static rest together (JAX's protocol)."""
         names, guarded, axes, paths, selected, single, fault = rest
-        values, valid = arrays
+        values, valid, edited = arrays
         return cls(
             values=dict(zip(names, values, strict=True)),
             axes=dict(axes),
@@ -166,6 +186,7 @@ class SiteCapture:
             selected=selected,
             single=single,
             fault=fault,
+            edited=edited,
         )
 
 
@@ -228,6 +249,9 @@ def check_target(target: object) -> None:
 
 def matches(target: Target | None, module: object) -> bool:
     """Tell whether a module is what a target names; None names every module."""
+    if isinstance(module, Marked) or isinstance(target, Tapped | Sown):
+        # Other predicates ask modules for what a marked value has not.
+        return isinstance(target, Tapped | Sown) and target(module)
     if target is None:
         return True
     if isinstance(target, type | tuple):
@@ -241,4 +265,6 @@ def describe_target(target: Target | None) -> str:
         return "any module"
     if isinstance(target, tuple):
         return " or ".join(one.__name__ for one in target)
+    if isinstance(target, Tapped | Sown):
+        return repr(target)
     return getattr(target, "__name__", repr(target))

@@ -5,21 +5,15 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
-from theseus_track.capture.discover import discover
 from theseus_track.capture.edit import edit
+from theseus_track.capture.grid import Grid
 from theseus_track.capture.isolate import Isolator
 from theseus_track.capture.isolated import Isolated
 from theseus_track.capture.paths import Path
 from theseus_track.capture.program import read_arguments
 from theseus_track.capture.rules import Change, patch, zero
-from theseus_track.errors import (
-    BadInput,
-    UnreachedCall,
-    UnsupportedProgram,
-    describe_unknown,
-)
+from theseus_track.errors import UnsupportedProgram
 
 __all__ = ["patches", "sweep"]
 
@@ -66,59 +60,30 @@ def sweep(
         >>> ablated.shape  # One call, two units.
         (1, 2)
     """
-    rules = dict(paths) if isinstance(paths, Mapping) else dict.fromkeys(paths, zero)
-    if not rules:
-        raise BadInput("A sweep needs at least one path.")
+    rules = paths if isinstance(paths, Mapping) else dict.fromkeys(paths, zero)
+    grid = Grid(dict(rules), masks, axis, parts)
 
     def swept(*args: Any, **kwargs: Any) -> Any:
-        own = masks
-        if own is None:
-            sizes = {
-                parts or _size(fn, p, r, axis, args, kwargs) for p, r in rules.items()
-            }
-            if len(sizes) > 1:
-                raise BadInput(
-                    f"The calls have {sorted(sizes)} elements along axis {axis}; give "
-                    "masks, parts, or calls of one shape."
-                )
-            own = jnp.eye(sizes.pop(), dtype=bool)
-        grid = jnp.asarray(own)
-        if grid.ndim != 2:
-            raise BadInput(f"masks must be [mask, element], not of shape {grid.shape}.")
         with read_arguments(args, kwargs) as arguments:
+            rows = grid.rows(fn, arguments)
 
-            def one(arrays: list[Any], which: Any) -> Any:
-                path, mask = which
+            def one(arrays: list[Any], point: tuple[Any, Any]) -> Any:
                 inner, named = arguments.restore(arrays)
-                gates = [_gate(mask, path == number) for number in range(len(rules))]
-                gated = {
-                    place: rule.at(gate, axis, parts=parts)
-                    for (place, rule), gate in zip(rules.items(), gates, strict=True)
-                }
-                return edit(fn, gated)(*inner, **named)
+                return edit(fn, grid.at(point))(*inner, **named)
 
-            def run(grid: Any, arrays: list[Any]) -> Any:
-                count, rows = len(rules), grid.shape[0]
-                which = (
-                    jnp.repeat(jnp.arange(count), rows),
-                    jnp.tile(grid, (count, 1)),
-                )
+            def run(rows: Any, arrays: list[Any]) -> Any:
+                points = grid.points(rows)
                 each = functools.partial(one, arrays)
                 if at_once is None:
-                    flat = jax.vmap(each)(which)
+                    flat = jax.vmap(each)(points)
                 else:
-                    flat = jax.lax.map(each, which, batch_size=at_once)
-                return jax.tree.map(
-                    lambda x: x.reshape(count, rows, *x.shape[1:]), flat
-                )
+                    flat = jax.lax.map(each, points, batch_size=at_once)
+                shape = (len(grid.rules), len(rows))
+                return jax.tree.map(lambda x: x.reshape(*shape, *x.shape[1:]), flat)
 
-            return jax.jit(run)(grid, arguments.arrays)
+            return jax.jit(run)(rows, arguments.arrays)
 
     return swept
-
-
-def _gate(mask: Any, chosen: Any) -> Any:
-    return jnp.where(chosen, mask, jnp.zeros_like(mask))
 
 
 def patches(
@@ -156,23 +121,3 @@ def _only(path: str, calls: list[Isolated]) -> Isolated:
             f"{', '.join(call.path for call in calls[:10])}."
         )
     return calls[0]
-
-
-def _size(
-    fn: Callable[..., Any],
-    path: str,
-    rule: Change,
-    axis: int,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-) -> int:
-    """Return how many elements the first array at a path has along an axis."""
-    parsed = Path.parse(path)
-    calls = discover(fn, *args, methods=(parsed.method,), **kwargs)
-    stacked = str(parsed.stacked)
-    if stacked not in calls:
-        raise UnreachedCall(describe_unknown("call", path, calls))
-    call = calls[stacked]
-    place = call.output if rule.name is None else call.inputs[rule.name]
-    size: int = jax.tree.leaves(place)[0].shape[axis]
-    return size

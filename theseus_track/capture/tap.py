@@ -16,6 +16,8 @@ import numpy as np
 from jax.extend.core import JaxprEqn, Primitive, Var
 from jax.interpreters import ad, batching, mlir, partial_eval
 
+from theseus_track.capture.sowing import tapped
+
 __all__ = ["MANUAL", "Tag", "attach", "tap", "tap_p"]
 
 Output = TypeVar("Output")
@@ -50,7 +52,7 @@ tap_p.multiple_results = True
 
 
 def tap(name: str, output: Output, value: object) -> Output:
-    """Mark a value for `reap`, anywhere in JAX code.
+    """Mark a value for `reap`, or for analyses of `Tapped(name)`, anywhere in JAX code.
 
     Args:
         name: What the value is called; the same name may be used several times.
@@ -72,7 +74,8 @@ def tap(name: str, output: Output, value: object) -> Output:
     """
     leaves, tree = jax.tree.flatten(value)
     arrays = [jnp.asarray(leaf) for leaf in leaves]
-    return attach(output, arrays, Tag(MANUAL, name, tree))
+    output = attach(output, arrays, Tag(MANUAL, name, tree))
+    return cast(Output, tapped(name, output, value))
 
 
 def attach(output: Output, values: Sequence[Any], tag: Tag) -> Output:

@@ -3,18 +3,21 @@
 import contextlib
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 
+from theseus_track.capture.edited import EditedRuns
+from theseus_track.capture.edits import check_edits
 from theseus_track.capture.jitted import is_jitted, lowered, nested, rejit
 from theseus_track.capture.prepare import Plan, Prepared
 from theseus_track.capture.program import (
     Arguments,
     Program,
-    advice,
+    explained,
+    opened,
     read_arguments,
     trace,
 )
@@ -22,7 +25,7 @@ from theseus_track.capture.recent import Recent
 from theseus_track.capture.replicate import find_mesh, replicated
 from theseus_track.capture.select import one_line, trace_text
 from theseus_track.capture.sites import Call, Captures, Fault, Site, SiteCapture
-from theseus_track.errors import BadInput, UnsupportedProgram
+from theseus_track.errors import BadInput, ClosedOverState, UnsupportedProgram
 
 __all__ = ["WatchTrace", "Watched", "watch"]
 
@@ -117,11 +120,17 @@ class Watched:
         self._finish = finish or _unchanged
         self._strict = strict
         self._mesh = mesh
-        self._plans = Recent[Plan](64)
+        for site in self._sites.values():
+            check_edits(site.edits or {})
+        self._plans = Recent[tuple[Plan, EditedRuns]](64)
         # In the trace of our own `jax.jit` the user's jitted function is a call like
         # any other, and JAX keeps our compiled functions as it keeps the user's.
-        self._call = rejit(fn, self._watch) if is_jitted(fn) else self._watch
-        self._inner = nested(fn)
+        self._opened = opened(fn)
+        inner = self._opened.fn
+        self._jitted = is_jitted(inner)
+        self._whole = rejit(inner, self._watch) if self._jitted else self._watch
+        self._call = self._opened.give(self._whole)
+        self._inner = nested(inner)
 
     def __call__(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """Call the function; return its output and the captures."""
@@ -133,8 +142,9 @@ class Watched:
 
         Only arrays of a plain function's output are part of what is lowered.
         """
-        if is_jitted(self.__wrapped__):
-            return lowered(self._call, args, kwargs)
+        args, kwargs = self._opened.whole(args, kwargs)
+        if self._jitted:
+            return lowered(self._whole, args, kwargs)
 
         def flat(*arrays: Any) -> list[Any]:
             inner_args, inner_kwargs = arguments.restore(list(arrays))
@@ -152,19 +162,22 @@ class Watched:
             *args: Arguments; arrays may be `jax.ShapeDtypeStruct`.
             **kwargs: Keyword arguments.
         """
+        args, kwargs = self._opened.whole(args, kwargs)
         with read_arguments(args, kwargs) as arguments:
             try:
-                prepared = self._prepare(arguments)
+                prepared, edited = self._prepare(arguments)
+                plain = prepared.abstract()
+                captures = edited.abstract(self._inner, arguments, plain)
+                self._check(captures)
             except _StrictFault as fault:
                 raise fault.error from None
             except Exception as error:  # noqa: BLE001 - as in _watch
                 captures = self._nothing(error)
-                with self._advising():
-                    program = trace(self._inner, arguments)
+                program = trace(self._inner, arguments)
                 calls: dict[str, dict[str, Call]] = {name: {} for name in self._sites}
             else:
-                captures, program = prepared.abstract(), prepared.program
-                calls = dict(prepared.discovery.calls)
+                program, found = prepared.program, prepared.discovery.calls
+                calls = {name: found[name] for name in self._sites}
             return WatchTrace(
                 out=arguments.peek(_shapes(program)),
                 captures=captures,
@@ -176,47 +189,51 @@ class Watched:
         """Trace the function with its analyses, and evaluate it."""
         try:
             with read_arguments(args, kwargs) as arguments:
-                prepared = self._prepare(arguments)
+                prepared, edited = self._prepare(arguments)
                 results, kept = prepared.evaluate(arguments.arrays)
+                plain = prepared.captures(kept)
+                captures = edited.run(self._inner, arguments, plain)
+                self._check(captures)
                 output = arguments.finish(prepared.program.restore(results))
         except _StrictFault as fault:
             raise fault.error from None
         except Exception as error:  # noqa: BLE001 - no fault of ours may stop the user's code
             # Should the error be the function's own, then it is raised here.
-            with self._advising():
+            with explained(self.__wrapped__):
                 output = self._inner(*args, **kwargs)
             return output, self._finish(self._nothing(error))
-        finished = self._finish(prepared.captures(kept))
+        finished = self._finish(captures)
         mesh = find_mesh(arguments.arrays) or self._mesh
         return output, replicated(finished, mesh)
 
-    def _prepare(self, arguments: Arguments) -> Prepared:
-        plan = self._plans.get(arguments.key(), lambda: Plan(self._sites))
+    def _prepare(self, arguments: Arguments) -> tuple[Prepared, EditedRuns]:
+        plan, edited = self._plans.get(arguments.key(), self._planned)
         prepared = plan.prepare(self._inner, arguments)
-        for site in prepared.bare.values():
-            if self._strict and site.fault:
-                raise _StrictFault(site.fault.exception())
-        return prepared
+        self._check(prepared.bare)
+        return prepared, edited
 
-    @contextlib.contextmanager
-    def _advising(self) -> Iterator[None]:
-        """Add what we know of an error to it."""
-        try:
-            yield
-        except Exception as error:
-            if text := advice(error, self.__wrapped__):
-                error.add_note(text)
-            raise
+    def _planned(self) -> tuple[Plan, EditedRuns]:
+        edited = EditedRuns(self._sites)
+        return Plan({**self._sites, **edited.sources}), edited
+
+    def _check(self, found: Mapping[str, SiteCapture]) -> None:
+        """Raise the first fault, if that is asked for."""
+        for name in self._sites:
+            fault = found[name].fault
+            if self._strict and fault:
+                raise _StrictFault(fault.exception())
 
     def _nothing(self, error: Exception) -> Captures:
         """Make the captures of a function that could not be watched."""
         sites = {}
+        ours = isinstance(error, ClosedOverState)
         for name in self._sites:
             message = (
                 f"{name!r}: the function cannot be watched and ran without "
-                f"analyses: {advice(error, self.__wrapped__) or one_line(error)}"
+                f"analyses: {str(error) if ours else one_line(error)}"
             )
-            fault = Fault("trace", message, trace_text(error), UnsupportedProgram)
+            kind = ClosedOverState if ours else UnsupportedProgram
+            fault = Fault("trace", message, trace_text(error), kind)
             if self._strict:
                 raise fault.exception() from error
             sites[name] = SiteCapture(fault=fault)

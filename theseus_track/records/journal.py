@@ -127,7 +127,8 @@ class ValuesRecord:
         leaves: Its arrays.
         axes: Path -> names of the leading axes that loops added, such as
             ("scan3",).
-        valid: Path -> False where the value's branch was not taken.
+        valid: Path of a call in a branch -> whether that was taken; in loops a list
+            of bools, one for each iteration.
         tokens: Tokens seen at that step, if known.
         samples: Samples seen at that step, if known.
         source: Live, replay or replot.
