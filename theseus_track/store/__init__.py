@@ -7,6 +7,7 @@ tracker, takes no lock and never writes. `docs/ledger.md` tells the format.
 """
 
 from theseus_track.store.comparison import Comparison, compare
+from theseus_track.store.curve import Curve
 from theseus_track.store.damage import Damage
 from theseus_track.store.entries import (
     Entry,
@@ -21,14 +22,17 @@ from theseus_track.store.removal import Holdings, holdings, remove
 from theseus_track.store.result import Result
 from theseus_track.store.root import resolve_root
 from theseus_track.store.run import Run
+from theseus_track.store.run_index import RunIndex
 from theseus_track.store.run_state import state
 from theseus_track.store.series import Series
 from theseus_track.store.store import Store
+from theseus_track.store.totals import Totals
 from theseus_track.store.verification import verify
 from theseus_track.store.writer import LedgerWriter
 
 __all__ = [
     "Comparison",
+    "Curve",
     "Damage",
     "Entry",
     "Holdings",
@@ -40,9 +44,11 @@ __all__ = [
     "Probe",
     "Result",
     "Run",
+    "RunIndex",
     "Series",
     "Store",
     "StoredFigure",
+    "Totals",
     "compare",
     "holdings",
     "remove",

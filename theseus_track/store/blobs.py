@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import re
 import secrets
 from pathlib import Path
 
@@ -9,6 +10,8 @@ from theseus_track.errors import BadInput, LedgerError
 from theseus_track.store.layout import BLOB_SUFFIX, blob_path
 
 __all__ = ["digest_of", "put_blob", "read_blob"]
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def digest_of(data: bytes) -> str:
@@ -60,10 +63,16 @@ def read_blob(path: Path, digest: str) -> bytes:
     Raises:
         LedgerError: When it is missing, cannot be read or was altered.
     """
+    # A record of somebody else's ledger must not name a file outside, or a device.
+    sound = _DIGEST.fullmatch(digest) and path.stem == digest
+    if not sound or not BLOB_SUFFIX.fullmatch(path.suffix[1:]):
+        raise LedgerError(f"The record names {digest!r:.80}, which is no file of ours.")
     try:
-        data = path.read_bytes()
+        data = path.read_bytes() if path.is_file() else None
     except OSError as error:
         raise LedgerError(f"{path} cannot be read: {error.strerror}.") from error
+    if data is None:
+        raise LedgerError(f"{path} cannot be read: it is missing or no plain file.")
     if digest_of(data) != digest:
         raise LedgerError(f"{path} is damaged: its content has changed.")
     return data

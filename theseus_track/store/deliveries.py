@@ -31,7 +31,7 @@ class Deliveries:
         """Return the mark that holds for a record, or None while there is none.
 
         A row of metrics has one in common with the rows before it, unless it has one
-        of its own, which says that it failed.
+        of its own, because the answer was another.
         """
         own = self._own.get(ref)
         if own is None and isinstance(record, MetricsRecord):

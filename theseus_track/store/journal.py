@@ -79,6 +79,11 @@ class JournalReader:
         """What was passed over because it was altered or cannot be understood."""
         return [*self._damaged, *self._tail]
 
+    @property
+    def last(self) -> Record | None:
+        """The last record, or None."""
+        return self.lines[-1].record if self.lines else None
+
     def poll(self) -> bool:
         """Read what was added.
 

@@ -56,4 +56,6 @@ def blob_path(run: Path, digest: str, suffix: str) -> Path:
 
 def journals(run: Path) -> Iterator[Path]:
     """Yield the journals of a run, by name: the earliest writer first."""
-    yield from sorted(p for p in run.glob("*.jsonl") if not p.name.startswith("."))
+    found = (p for p in run.glob("*.jsonl") if not p.name.startswith("."))
+    # Reading a pipe that somebody put there would never end.
+    yield from sorted(path for path in found if path.is_file())

@@ -96,6 +96,8 @@ def _check(path: Path, leaf: Leaf) -> np.dtype:
 
 def _bytes(path: Path, leaf: Leaf) -> bytes:
     try:
+        if not path.is_file():
+            return b""
         with path.open("rb") as file:
             # Compared before reading: a damaged length must not fill the memory.
             if leaf.offset + leaf.bytes > path.stat().st_size:

@@ -3,10 +3,10 @@
 import socket
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
-from theseus_track.records import End, WriterRecord
-from theseus_track.store.journal import JournalReader
+from theseus_track.records import End, Record, WriterRecord
 from theseus_track.store.machine import is_dead, this_machine
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ __all__ = [
     "RUNNING",
     "STOPPED",
     "WINDOW_SECONDS",
+    "Watched",
     "state",
     "state_of",
 ]
@@ -51,7 +52,27 @@ def state(run: "Run") -> str:
     return state_of([pair for pair in run.writers() if pair[1].purpose != DELIVERS])
 
 
-def state_of(writers: Sequence[tuple[JournalReader, WriterRecord]]) -> str:
+class Watched(Protocol):
+    """A journal that somebody follows: what the state of a run is judged by."""
+
+    @property
+    def path(self) -> Path:
+        """The journal."""
+
+    @property
+    def first_seen(self) -> float:
+        """When it was first looked at, on the monotonic clock."""
+
+    @property
+    def grew(self) -> float | None:
+        """When it was seen to grow, on that clock, or None."""
+
+    @property
+    def last(self) -> Record | None:
+        """Its last record, or None."""
+
+
+def state_of(writers: Sequence[tuple[Watched, WriterRecord]]) -> str:
     """Judge by the journals of a run and their first lines, earliest first."""
     open_ = [
         (reader, writer)
@@ -67,34 +88,30 @@ def state_of(writers: Sequence[tuple[JournalReader, WriterRecord]]) -> str:
     return FINISHED if writers and not cut_short else STOPPED
 
 
-def _ended(reader: JournalReader) -> bool:
-    return any(isinstance(line.record, End) for line in reader.lines[-1:])
+def _ended(reader: Watched) -> bool:
+    return isinstance(reader.last, End)
 
 
-def _completed(reader: JournalReader) -> bool:
+def _completed(reader: Watched) -> bool:
     # One without a last line was taken over, or it would be running or stopped.
-    return all(
-        line.record.complete
-        for line in reader.lines[-1:]
-        if isinstance(line.record, End)
-    )
+    return not isinstance(reader.last, End) or reader.last.complete
 
 
 def _taken_over(
     writer: WriterRecord,
-    later: Sequence[tuple[JournalReader, WriterRecord]],
-    reader: JournalReader,
+    later: Sequence[tuple[Watched, WriterRecord]],
+    reader: Watched,
 ) -> bool:
     return _has_successor(writer, later) and not _alive(reader, writer)
 
 
 def _has_successor(
-    writer: WriterRecord, later: Sequence[tuple[JournalReader, WriterRecord]]
+    writer: WriterRecord, later: Sequence[tuple[Watched, WriterRecord]]
 ) -> bool:
     return any(other.purpose == writer.purpose for _, other in later)
 
 
-def _alive(reader: JournalReader, writer: WriterRecord) -> bool:
+def _alive(reader: Watched, writer: WriterRecord) -> bool:
     return not _known_dead(writer) and _grew(reader)
 
 
@@ -104,7 +121,7 @@ def _known_dead(writer: WriterRecord) -> bool:
     return writer.host == socket.gethostname() and is_dead(writer.pid)
 
 
-def _grew(reader: JournalReader) -> bool:
+def _grew(reader: Watched) -> bool:
     now = time.monotonic()
     if reader.grew is not None and now - reader.grew < WINDOW_SECONDS:
         return True

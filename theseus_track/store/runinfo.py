@@ -20,6 +20,8 @@ def read_info(directory: Path) -> RunInfo:
         LedgerError: When it cannot be read.
     """
     path = directory / RUN_JSON
+    if path.exists() and not path.is_file():
+        raise LedgerError(f"{path} cannot be read: it is no plain file. Move it away.")
     try:
         return decode(RunInfo, loads(path.read_bytes()))
     except FileNotFoundError:

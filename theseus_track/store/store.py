@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from pathlib import Path
 
 from theseus_track.errors import NotFound, describe_unknown
@@ -61,7 +61,7 @@ class Store:
                 f"--root or ${ROOT_VARIABLE}."
             )
         with self._lock:
-            runs = [self._open(path) for path in self._directories()]
+            runs = [self._open(path) for path in self.directories()]
         chosen = [
             run
             for run in runs
@@ -100,12 +100,19 @@ class Store:
             )
         return begun[-1]
 
-    def _directories(self) -> list[Path]:
+    def directories(self, known: Container[Path] = ()) -> list[Path]:
+        """Return the directories of the runs, by name; none without a root.
+
+        Args:
+            known: Directories that hold a run and need no second look.
+        """
         try:
-            paths = sorted((self.root / RUNS).iterdir())
+            with os.scandir(self.root / RUNS) as entries:
+                names = sorted(entry.name for entry in entries)
         except (FileNotFoundError, NotADirectoryError):
             return []
-        return [path for path in paths if _is_run(path)]
+        paths = (self.root / RUNS / name for name in names)
+        return [path for path in paths if path in known or _is_run(path)]
 
     def _open(self, path: Path) -> Run:
         run = self._runs.get(path)
