@@ -1,8 +1,8 @@
 """Trainings without a model, each in a process of its own that is killed.
 
 Called with a directory, how they are killed (`after` so many seconds, `at` a file
-operation of that number), and the moments. Prints for each one, as JSON, the last step
-that was acknowledged, or -1.
+operation of that number, at a `row` of W&B of that number), and the moments. Prints
+for each one, as JSON, the last step that was acknowledged, or -1.
 """
 
 import itertools
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import tensorboardX.summary  # noqa: F401 (imported once, before the processes fork)
-import wandb  # noqa: F401
+import wandb
 
 from theseus_track import open_run
 
@@ -50,24 +50,42 @@ def killed_at(directory: Path, operation: int) -> int:
     """Kill a short training right before a file operation of its own."""
 
     def act(tell: int) -> None:
-        _count_down(operation)
-        train(directory, tell, [f"tensorboard:{directory / 'board'}"], 3)
+        die_at_operation(operation)
+        train(directory, tell, ["memory", f"tensorboard:{directory / 'board'}"], 3)
 
     return _fork(act, lambda _child: None)
 
 
-def _count_down(operation: int) -> None:
-    """Let the process die when it begins that operation."""
+def killed_at_row(directory: Path, number: int) -> int:
+    """Kill a short training right before it writes to W&B, or finishes there."""
+
+    def act(tell: int) -> None:
+        dies = _dying(number)
+        for name in ("log", "finish"):
+            setattr(wandb.Run, name, dies(getattr(wandb.Run, name)))
+        train(directory, tell, ["memory", "wandb"], 3)
+
+    return _fork(act, lambda _child: None)
+
+
+def _dying(number: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return what lets the process die at the call of that number."""
     numbers = itertools.count(1)
 
     def dies(call: Callable[..., Any]) -> Callable[..., Any]:
         def counted(*args: Any, **kwargs: Any) -> Any:
-            if next(numbers) == operation:
+            if next(numbers) == number:
                 os.kill(os.getpid(), signal.SIGKILL)
             return call(*args, **kwargs)
 
         return counted
 
+    return dies
+
+
+def die_at_operation(operation: int) -> None:
+    """Let the process die when it begins that operation."""
+    dies = _dying(operation)
     for name in ("open", "write", "fsync", "replace", "mkdir"):
         setattr(os, name, dies(getattr(os, name)))
     opened = Path.open
@@ -115,9 +133,11 @@ if __name__ == "__main__":
     for number, moment in enumerate(moments):
         there = Path(place) / f"{number}"
         there.mkdir(parents=True)
-        last = (
-            killed_after(there, float(moment))
-            if how == "after"
-            else killed_at(there, int(moment))
-        )
+        match how:
+            case "after":
+                last = killed_after(there, float(moment))
+            case "at":
+                last = killed_at(there, int(moment))
+            case _:
+                last = killed_at_row(there, int(moment))
         print(json.dumps(last), flush=True)  # noqa: T201

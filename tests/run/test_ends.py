@@ -63,6 +63,23 @@ def test_a_tracker_that_hangs_does_not_hold_the_end(tmp_path: Path) -> None:
     assert Store(tmp_path).run("r1")["figure"].steps == [0, 1, 2]
 
 
+@pytest.mark.slow  # starts a process that imports JAX
+def test_at_exit_a_tracker_that_hangs_is_left_behind_and_named(tmp_path: Path) -> None:
+    program = """
+    blocks, takes = BlocksOnClose(MemorySink()), MemorySink()
+    takes.name = "other"
+    run = open_run(sys.argv[1], id="r1", sinks=[blocks, takes], close_timeout=1.0)
+    run.log_result("table", {"n": 1}, step=1)
+    """
+    with training(tmp_path, program) as process:
+        _, errors = process.communicate(timeout=100)
+    assert (process.returncode, "Traceback" in errors) == (0, False), errors
+    assert "memory: 1 delivered, 0 pending, 0 failed, not closed" in errors
+    assert "has not returned from close" in errors
+    assert "other: 1 delivered, 0 pending, 0 failed\n" in errors
+    assert Store(tmp_path).run("r1").state == "finished"
+
+
 @pytest.mark.slow  # starts a process that imports JAX and draws
 def test_a_second_interrupt_ends_a_close_and_costs_nothing_recorded(
     tmp_path: Path,

@@ -20,6 +20,7 @@ from tests.sinks.wandb_reader import read_run, read_runs
 from theseus_track import open_run
 from theseus_track.analysis import AnalysisBase, instrument
 from theseus_track.errors import BadInput
+from theseus_track.records import Delivered
 from theseus_track.sinks import MemorySink, Sink, WandbSink
 from theseus_track.store import Store
 
@@ -62,6 +63,12 @@ def test_finishing_the_users_run_delivers_what_is_on_its_way(
     assert steps_of(read_run(wandb_dir)) == list(range(20))
     report = handle.close()
     assert report.complete, str(report)
+    found = Store(tmp_path / "results").run("w1").records()
+    marks = [mark for _, mark in found if isinstance(mark, Delivered) and mark.through]
+    assert {mark.status for mark in marks} == {"skipped"}
+    assert len(marks) < 5, (
+        "the rows of metrics that W&B does not take have one together"
+    )
 
 
 def test_leaving_the_users_block_delivers_too(tmp_path: Path, wandb_dir: Path) -> None:

@@ -24,6 +24,21 @@ class WritesTwice(MemorySink):
         return Receipt("written")
 
 
+class LosesTheLast(MemorySink):
+    """Says that it wrote what it only writes when it is closed."""
+
+    def write(self, item: Item) -> Receipt:
+        self.waiting = [*getattr(self, "waiting", []), item]
+        return Receipt("written")
+
+    def flush(self, _timeout: float) -> None:
+        self.items += [item for item in self.waiting if item not in self.items]
+
+    def close(self, timeout: float) -> None:
+        self.flush(timeout)
+        super().close(timeout)
+
+
 class ForgetsTheTime(MemorySink):
     """Shows everything at the time of its delivery."""
 
@@ -68,6 +83,8 @@ def test_a_good_sink_passes() -> None:
     [
         (DropsLate, "test_late_steps", "not shown"),
         (WritesTwice, "test_an_item_whose_write_raised_is_shown_once", "shown"),
+        (MemorySink, "test_a_crash_between_any_two_writes", "more than once"),
+        (LosesTheLast, "test_a_crash_between_any_two_writes", "not shown"),
         (ForgetsTheTime, "test_early_steps", "given"),
     ],
 )

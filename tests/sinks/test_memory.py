@@ -4,7 +4,7 @@ import pytest
 
 from theseus_track.errors import DeliveryError
 from theseus_track.records import FigureItem, Item, JsonItem, MetricsItem, RunInfo
-from theseus_track.sinks import MemorySink
+from theseus_track.sinks import MemorySink, Sink
 from theseus_track.sinks.conformance import Items, Shown, SinkConformance
 
 
@@ -12,10 +12,18 @@ class TestConformance(SinkConformance):
     @pytest.fixture(autouse=True)
     def _place(self) -> None:
         self.sinks: list[MemorySink] = []
+        self.left: list[MemorySink] = []
 
     def make(self) -> MemorySink:
+        if self.left:
+            return self.left.pop()
         self.sinks.append(MemorySink())
         return self.sinks[-1]
+
+    def abandon(self, sink: Sink) -> None:
+        # As if its memory had outlived the process.
+        assert isinstance(sink, MemorySink)
+        self.left.append(sink)
 
     def shown(self) -> list[Shown]:
         return [one for sink in self.sinks for item in sink.items for one in show(item)]

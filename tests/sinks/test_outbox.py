@@ -90,6 +90,22 @@ def test_results_do_not_hold_rows_back_and_writers_are_apart(
     assert told(marks) == [("w", 2, "written", True), ("v", 0, "written", True)]
 
 
+def test_rows_that_a_sink_does_not_take_have_one_mark_in_common(
+    outbox: Outbox, marks: list[Delivered]
+) -> None:
+    for seq in range(1, 6):
+        outbox.expect(ref(seq), seq, [""], row=True)
+    for seq in (1, 2, 3, 5):
+        outbox.settle(row(seq), Receipt("skipped", "not taken"))
+    outbox.settle(row(4), WRITTEN)
+    outbox.mark_rows()
+    outbox.mark_rows()
+    assert [(m.record.seq, m.status, m.reason, m.through) for m in marks] == [
+        (4, "written", "", False),
+        (5, "skipped", "not taken", True),
+    ]
+
+
 def test_a_row_that_failed_has_a_mark_of_its_own(
     outbox: Outbox, marks: list[Delivered]
 ) -> None:

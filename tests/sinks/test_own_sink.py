@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -35,6 +35,9 @@ class TestTheExample(SinkConformance):
     def make(self) -> Sink:
         sink: Sink = self.module.LinesSink(str(self.directory))
         return sink
+
+    def abandon(self, sink: Sink) -> None:
+        cast("Any", sink).file.close()
 
     def shown(self) -> Iterator[Shown]:
         for file in self.directory.glob("*.jsonl"):

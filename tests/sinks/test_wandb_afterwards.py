@@ -156,6 +156,35 @@ def test_a_run_that_was_never_shown_is_shown_as_a_whole(
     ]
 
 
+def test_what_a_server_shows_already_is_not_sent_again(
+    backend: Backend, tmp_path: Path
+) -> None:
+    with open_run(tmp_path, project="p", id="r1") as run:
+        for step in (0, 200_000):
+            run.log_metrics({"loss": 1.0}, step=step)
+            run.log_result("facts", {"n": step}, step=step)
+    assert sync("r1", root=tmp_path, to=["wandb"]).complete
+    before = backend.runs()["r1"]
+    report = sync("r1", root=tmp_path, to=["wandb"], again=True)
+    assert (report.sinks[0].delivered, report.complete) == (4, True), str(report)
+    assert backend.runs()["r1"].rows == before.rows
+    assert backend.state("r1") == "finished"
+
+
+def test_a_server_that_does_not_give_its_rows_gets_some_twice(
+    backend: Backend, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with open_run(tmp_path, project="p", id="r1") as run:
+        run.log_result("facts", {"n": 1}, step=1)
+    assert sync("r1", root=tmp_path, to=["wandb"]).complete
+    backend.fault = lambda what: 404 if what == "RunHistoryKeys" else None
+    assert sync("r1", root=tmp_path, to=["wandb"], again=True).complete
+    assert "may come twice" in caplog.text
+    found = backend.runs()["r1"]
+    assert found.with_step(NUMBER) == [(1, 1), (1, 1)]
+    assert len(set(found.column("theseus/records"))) == 1, "told apart by the record"
+
+
 KILLED = """
 import os, signal, sys, time
 from theseus_track import open_run
@@ -190,8 +219,10 @@ def test_a_run_of_ours_that_was_killed_gets_the_rest(
     report = sync("k1", root=tmp_path / "results")
     assert report.complete, str(report)
     found = backend.runs()["k1"]
-    shown = found.with_step(NUMBER)
-    assert {step for step, _ in shown} >= set(range(21, 60))
-    assert all(step == number for step, number in shown)
+    # Nothing had a mark yet; what the server had is read back and not sent again.
+    assert sorted(found.with_step(NUMBER)) == [(step, step) for step in range(60)]
+    assert sorted(found.with_step("loss", "theseus/train_step")) == [
+        (step, 1.0) for step in range(60)
+    ]
     assert found.steps_of[NUMBER] == "theseus/step"
     assert found.summary[NUMBER] == 59

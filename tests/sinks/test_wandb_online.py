@@ -8,11 +8,12 @@ import wandb
 
 from tests.sinks.wandb_backend import Backend
 from tests.sinks.wandb_backend import backend as backend
+from tests.sinks.wandb_place import abandon
 from tests.sinks.wandb_user import STYLES, Style, of_the_user
 from theseus_track import open_run
 from theseus_track.records import RunInfo
-from theseus_track.sinks import Delivery, RetryPolicy, WandbSink, sync
-from theseus_track.sinks.conformance import Items
+from theseus_track.sinks import Delivery, RetryPolicy, Sink, WandbSink, sync
+from theseus_track.sinks.conformance import Items, Shown, SinkConformance
 
 FIGURE = "analysis/activations"
 MEAN = "analysis/entropy/mean"
@@ -20,6 +21,25 @@ MEAN = "analysis/entropy/mean"
 
 def run_info(run_id: str = "r1") -> RunInfo:
     return RunInfo(project="tests", name="gpt", id=run_id, created=0.0)
+
+
+@pytest.mark.slow  # begins and finishes two dozen runs, each sent to a server
+class TestConformance(SinkConformance):
+    """Runs of ours, read back from their server: rows, files and names."""
+
+    @pytest.fixture(autouse=True)
+    def _place(self, backend: Backend, tmp_path: Path) -> None:
+        self.backend = backend
+        self.directory = tmp_path / "shown"
+
+    def make(self) -> WandbSink:
+        return WandbSink()
+
+    def abandon(self, sink: Sink) -> None:
+        abandon(sink)
+
+    def shown(self) -> list[Shown]:
+        return self.backend.shown(self.directory)
 
 
 def begin(**settings: Any) -> Any:
@@ -73,6 +93,25 @@ def test_our_own_run_has_the_training_step_as_its_own(
     ]
     records = [row["theseus/records"].split() for row in found.rows]
     assert len({one for row in records for one in row}) == 10
+
+
+def test_what_a_training_does_again_comes_last_and_is_the_summary(
+    backend: Backend, tmp_path: Path
+) -> None:
+    for attempt, steps in ((1.0, (110, 120, 124)), (2.0, (120, 121))):
+        with open_run(tmp_path, id="o1", sinks=["wandb"]) as run:
+            for step in steps:
+                run.log_metrics({"loss": attempt}, step=step)
+                run.log_result("facts", {"n": attempt}, step=step)
+    (found,) = backend.runs().values()
+    for key, x in (
+        ("loss", "theseus/train_step"),
+        ("analysis/facts/n", "theseus/step"),
+    ):
+        newest = dict(found.with_step(key, x))
+        assert newest == {110: 1.0, 120: 2.0, 121: 2.0, 124: 1.0}
+        assert found.summary[key] == 2.0
+    assert found.steps_of["loss"] == "theseus/train_step"
 
 
 @pytest.mark.parametrize("first", ["wandb.init", "open_run"])

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 import wandb
 
-from tests.sinks.wandb_place import offline_environment
+from tests.sinks.wandb_place import abandon, offline_environment
 from tests.sinks.wandb_place import wandb_dir as wandb_dir
 from tests.sinks.wandb_reader import read_run, read_shown
 from theseus_track.errors import DeliveryError
 from theseus_track.records import FigureItem, RunInfo
-from theseus_track.sinks import WandbSink
+from theseus_track.sinks import Sink, WandbSink
 from theseus_track.sinks.conformance import Items, Shown, SinkConformance
 
 FIGURE = "analysis/activations"
@@ -31,6 +31,9 @@ class TestConformance(SinkConformance):
 
     def make(self) -> WandbSink:
         return WandbSink()
+
+    def abandon(self, sink: Sink) -> None:
+        abandon(sink)
 
     def shown(self) -> list[Shown]:
         return read_shown(self.directory)
@@ -84,7 +87,7 @@ def test_rows_wait_for_a_figure_that_is_drawn_so_that_steps_are_exact(
 ) -> None:
     sink, items = opened(), Items()
     undrawn: list[int | None] = [5]
-    sink.accompany(flush=lambda _: None, close=lambda: None, undrawn=lambda: undrawn[0])
+    sink.accompany(flush=lambda: None, close=lambda: None, undrawn=lambda: undrawn[0])
     row = items.metrics(9, {"loss": 9.0})
     for step in range(4, 9):
         sink.write(items.metrics(step, {"loss": float(step)}))

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 import wandb
 
+from tests.sinks.wandb_place import abandon
 from tests.sinks.wandb_place import wandb_dir as wandb_dir
 from tests.sinks.wandb_reader import read_run, read_runs, read_shown
 from tests.sinks.wandb_user import STYLES, Style, of_the_user
 from theseus_track.records import Item, RunInfo
-from theseus_track.sinks import Delivery, WandbSink
+from theseus_track.sinks import Delivery, Sink, WandbSink
 from theseus_track.sinks.conformance import Items, Shown, SinkConformance
 
 FIGURE = "analysis/activations"
@@ -55,6 +56,10 @@ class TestConformanceWhileTheUserLogs(SinkConformance):
         user = User(begin(settings=wandb.Settings(console="off")))
         self.users.append(user)
         return WandbSink(user.run, mirror=True)
+
+    def abandon(self, sink: Sink) -> None:
+        self.users[-1].end()
+        abandon(sink)
 
     def shown(self) -> list[Shown]:
         for user in self.users:

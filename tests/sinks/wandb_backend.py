@@ -5,10 +5,12 @@ client relies on: rows are kept by their offset, config and definitions are repl
 as a whole, a summary too.
 """
 
+import dataclasses
 import gzip
 import http.server
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from http import HTTPStatus
 from pathlib import Path
@@ -19,10 +21,12 @@ import pytest
 import wandb
 
 from tests.sinks.wandb_place import offline
-from tests.sinks.wandb_reader import WandbRun
+from tests.sinks.wandb_reader import WandbRun, shown_in
+from theseus_track.sinks.conformance import Shown
 
 ENTITY = "tester"
 KEY = "local-" + 40 * "a"
+_LIMIT = 20.0
 
 Fault = Callable[[str], int | None]
 """Given what is asked for, gives the status to refuse it with, or None."""
@@ -70,6 +74,25 @@ class Backend:
         """Return all runs by id, as the offline files would tell them."""
         with self._lock:
             return {name: _told(run) for name, run in self._runs.items()}
+
+    def shown(self, directory: Path) -> list[Shown]:
+        """Return all that finished runs show; files are put into a directory.
+
+        A file that a row names and nobody has sent is an error.
+        """
+        deadline = time.monotonic() + _LIMIT
+        while not all(self.state(name) == "finished" for name in self.runs()):
+            assert time.monotonic() < deadline, "a run is not finished"
+            time.sleep(0.01)
+        with self._lock:
+            for name, run in self._runs.items():
+                for path, content in run["files"].items():
+                    place = directory / name / path
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    place.write_bytes(content)
+        found = self.runs().items()
+        runs = [dataclasses.replace(r, files=directory / name) for name, r in found]
+        return [shown for run in runs for shown in shown_in(run)]
 
     def state(self, run_id: str) -> str:
         """Return "running" or "finished"."""
@@ -183,6 +206,28 @@ class Backend:
                 "bucket": bucket,
             }
         }
+
+    def _RunHistoryKeys(self, given: Any) -> Any:  # noqa: N802
+        last = max(
+            (row["_step"] for row in _rows(self._runs[given["name"]])), default=-1
+        )
+        return {"project": {"run": {"historyKeys": {"lastStep": last, "keys": {}}}}}
+
+    def _RunParquetHistory(self, _: Any) -> Any:  # noqa: N802
+        # Nothing was exported yet: all is asked for by pages.
+        history: dict[str, Any] = {"parquetUrls": [], "liveData": []}
+        return {"project": {"run": {"parquetHistory": history}}}
+
+    def _SampledHistoryPage(self, given: Any) -> Any:  # noqa: N802
+        spec = json.loads(given["spec"])
+        low, high = spec["minStep"], spec["maxStep"]
+        rows = [
+            {key: row[key] for key in spec["keys"]}
+            for row in _rows(self._runs[given["run"]])
+            if low <= row["_step"] <= high and row.keys() >= set(spec["keys"])
+        ]
+        assert len(rows) <= spec["samples"], "some of the rows would be left out"
+        return {"project": {"run": {"sampledHistory": [rows]}}}
 
     def _CreateRunFiles(self, given: Any) -> Any:  # noqa: N802
         files = [

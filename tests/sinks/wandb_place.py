@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 import wandb
 
+from theseus_track.sinks import Sink, WandbSink
+
 OFFLINE = {
     "WANDB_MODE": "offline",
     "WANDB_SILENT": "true",
@@ -29,6 +31,21 @@ def offline_environment(directory: Path) -> dict[str, str]:
     own = {k: v for k, v in os.environ.items() if not k.startswith("WANDB")}
     path = os.pathsep.join(sys.path)
     return {**own, **offline(directory), "PYTHONPATH": path}
+
+
+def abandon(sink: Sink) -> None:
+    """Leave a sink as a death does: what is in no row of W&B yet is lost.
+
+    Its W&B run ends, as another one of its id could not begin in this process; what
+    W&B itself loses by a real death is tested with real ones (tests/run/test_kills.py).
+    """
+    assert isinstance(sink, WandbSink)
+    place = sink._place
+    if place is not None:
+        assert sink._farewell is not None
+        sink._farewell.release()
+        place._pump.stop()
+        place._run.finish()
 
 
 @pytest.fixture

@@ -71,7 +71,7 @@ def read_run(directory: Path, *, finished: bool = True) -> WandbRun:
 
 def read_shown(directory: Path) -> list[Shown]:
     """Return all figures, JSON values and metrics of all runs of ours."""
-    return [shown for run in read_runs(directory) for shown in _shown(run)]
+    return [shown for run in read_runs(directory) for shown in shown_in(run)]
 
 
 def _read(path: Path, *, finished: bool) -> WandbRun | None:
@@ -152,7 +152,8 @@ def _items(items: Any) -> dict[str, Any]:
     return found
 
 
-def _shown(run: WandbRun) -> Iterator[Shown]:
+def shown_in(run: WandbRun) -> Iterator[Shown]:
+    """Return all figures, JSON values and metrics of a run of ours."""
     names = run.config.get("theseus/names", {})
     for row in run.rows:
         for key, value in row.items():

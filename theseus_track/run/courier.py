@@ -99,6 +99,9 @@ class Courier:
 
     def close(self, deadline: float) -> list[SinkReport]:
         """Deliver what waits, close every sink, and report; bounded by `deadline`."""
+        # All at once: one that blocks must not use up the time of the others.
+        for delivery in self._deliveries.values():
+            delivery.begin_close(max(0.0, deadline - time.monotonic()))
         reports = [
             delivery.close(max(0.0, deadline - time.monotonic()))
             for delivery in self._deliveries.values()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from theseus_track.analysis import draw_hash
+from theseus_track.analysis.taken import draw
 from theseus_track.errors import (
     AnalysisFault,
     LedgerError,
@@ -152,12 +153,13 @@ class Drawer:
         self._keep(NewResult(parts=tuple(map(_new_part, rendered)), **common))
 
     def _draw(self, job: DrawJob) -> None:
-        analysis = job.host.analysis
+        host = job.host
         phase = "plot"
         try:
             value = self._reread(job.ref) if job.value is None else job.value
             with private_pyplot():
-                parts = normalise(analysis.plot(value))
+                drawn = draw(host.analysis, value, host.entry.paths, host.valid)
+                parts = normalise(drawn)
                 phase = "render"
                 rendered = self._renderer.render(parts)
         # The user's plot may raise anything, `sys.exit` included, and this thread

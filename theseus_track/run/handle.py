@@ -2,16 +2,18 @@
 
 import atexit
 import logging
+import os
 import pickle
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 import jax
+import numpy as np
 
 from theseus_track.analysis import Values, is_off
 from theseus_track.capture.replicate import gathered, is_readable
@@ -28,15 +30,18 @@ from theseus_track.run.jobs import (
     ResultJob,
     ValuesJob,
 )
-from theseus_track.run.probe import batch_hash
+from theseus_track.run.probe import batch_hash, batch_of
 from theseus_track.run.report import CloseReport
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["RunHandle"]
+__all__ = ["CLOSE_TIMEOUT", "RunHandle", "check_timeout"]
 
 _log = logging.getLogger(__name__)
+
+CLOSE_TIMEOUT = 60.0
+"""The longest that the end of a run waits for its trackers, in seconds."""
 
 _SCALAR_BYTES = 64
 
@@ -61,6 +66,8 @@ class RunHandle:
         root: Path,
         engine: Engine | None,
         probes: Mapping[str, str] | None = None,
+        *,
+        close_timeout: float = CLOSE_TIMEOUT,
     ) -> None:
         """Tie the parts together.
 
@@ -69,11 +76,14 @@ class RunHandle:
             root: The ledger's root.
             engine: Everything behind; None on ranks that write nothing.
             probes: Name -> hash of the batches that the run has stored before.
+            close_timeout: The longest that `close` waits unless told otherwise, in
+                seconds; at interpreter exit too.
         """
         self.info = info
         self.root = root
         self._engine = engine
         self._probes: dict[str, str] = dict(probes or {})
+        self._close_timeout = close_timeout
         self._report: CloseReport | None = None
         self._told_off = False
         self._told_closed = False
@@ -214,21 +224,34 @@ class RunHandle:
         copies = {part: _own_copy(value) for part, value in parts.items()}
         engine.drawer.submit_result(ResultJob(name=name, parts=copies, moment=moment))
 
-    def probe(self, name: str, batch: B) -> B:
+    @overload
+    def probe(self, name: str, batch: Callable[[], B]) -> B: ...
+
+    @overload
+    def probe(
+        self, name: str, batch: str | os.PathLike[str]
+    ) -> dict[str, np.ndarray]: ...
+
+    @overload
+    def probe(self, name: str, batch: B) -> B: ...
+
+    def probe(self, name: str, batch: Any) -> Any:
         """Store the batch that analyses look at, once, so that a replay can use it.
 
         Args:
             name: Such as "val".
-            batch: A pytree (dicts, lists, tuples) of arrays.
+            batch: A pytree (dicts, lists, tuples) of arrays, a function that makes
+                one, or the path of an `.npz` file.
 
         Returns:
-            The same batch. Its hash goes with every result logged with
+            The batch. Its hash goes with every result logged with
             `probe=name`, so that results of different batches are told apart.
 
         Raises:
             BadInput: When the name is taken by another batch or cannot be used.
         """
         check_name(name)
+        batch = batch_of(batch)
         whole = gathered(batch)
         engine = self._ready()
         if engine is None:
@@ -247,24 +270,27 @@ class RunHandle:
             engine.recorder.submit(job, _bytes(host))
         return batch
 
-    def flush(self, timeout: float = 60.0) -> bool:
+    def flush(self, timeout: float | None = None) -> bool:
         """Wait until all is recorded, drawn and delivered.
 
         Args:
-            timeout: The longest wait, in seconds.
+            timeout: The longest wait, in seconds; None for that of `close`.
 
         Returns:
             Whether nothing is pending.
         """
         if self._engine is None or self._report is not None:
             return True
-        return self._engine.flush(timeout)
+        return self._engine.flush(self._patience(timeout))
 
-    def close(self, timeout: float = 60.0, *, complete: bool = True) -> CloseReport:
+    def close(
+        self, timeout: float | None = None, *, complete: bool = True
+    ) -> CloseReport:
         """Flush, then end this run's writer and sinks; doing it twice is harmless.
 
         Args:
-            timeout: The longest wait, in seconds.
+            timeout: The longest wait, in seconds; None for the `close_timeout` of
+                `open_run`.
             complete: Whether the program did what it was to do; else the run counts
                 as stopped, not as finished. Leaving a `with` block by an exception
                 does this by itself.
@@ -281,9 +307,10 @@ class RunHandle:
             )
             return self._report
         atexit.unregister(self._at_exit)
-        self._report = self._engine.close(timeout, complete=complete)
-        if not self._report.complete:
-            _log.warning("%s", self._report)
+        self._report = self._engine.close(self._patience(timeout), complete=complete)
+        # A line for each sink; it is a warning where something is missing.
+        level = logging.INFO if self._report.complete else logging.WARNING
+        _log.log(level, "%s", self._report)
         return self._report
 
     def __enter__(self) -> Self:
@@ -326,6 +353,9 @@ class RunHandle:
         # What ends the program without being caught is left there by Python.
         self.close(complete=getattr(sys, "last_value", None) is None)
 
+    def _patience(self, timeout: float | None) -> float:
+        return self._close_timeout if timeout is None else check_timeout(timeout)
+
     def _is_off(self) -> bool:
         if not is_off():
             return False
@@ -341,6 +371,21 @@ class RunHandle:
             describe_unknown("probe", name, self._probes)
             + " Store it with run.probe(name, batch) first."
         )
+
+
+def check_timeout(seconds: float) -> float:
+    """Return a time limit, if it is one.
+
+    Raises:
+        BadInput: When it is no finite number >= 0.
+    """
+    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if number and 0 <= seconds <= threading.TIMEOUT_MAX:
+        return float(seconds)
+    raise BadInput(
+        f"{seconds!r} is no time limit. Give seconds >= 0, such as 60; for an end that "
+        "waits as long as it takes, a large number."
+    )
 
 
 def _moment(

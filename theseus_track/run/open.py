@@ -3,18 +3,17 @@
 import dataclasses
 import logging
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
 from theseus_track.errors import BadInput, NotFound
-from theseus_track.records import RunInfo
-from theseus_track.records.strict_json import Json
 from theseus_track.run.engine import Engine
-from theseus_track.run.handle import RunHandle
+from theseus_track.run.handle import CLOSE_TIMEOUT, RunHandle, check_timeout
 from theseus_track.run.identity import make_info
 from theseus_track.run.rank import is_one_of_several, is_rank_zero
-from theseus_track.sinks import Sink, WandbSink, check_sink, open_sink
+from theseus_track.run.trackers import first_trackers, make_sinks, settings_of
+from theseus_track.sinks import Sink, WandbSink
 from theseus_track.sinks.backfilling import backfill_of
 from theseus_track.store import Run, Store, resolve_root
 
@@ -44,6 +43,7 @@ def open_run(
     job_source: str | None = None,
     resumed_at: int | None = None,
     strict: bool = False,
+    close_timeout: float = CLOSE_TIMEOUT,
 ) -> RunHandle:
     """Open a run: one handle that keeps, draws and shows what is logged to it.
 
@@ -69,7 +69,9 @@ def open_run(
             beside your curves, in `theseus/`. Metrics stay in the ledger there.
         sinks: More trackers: `NAME`, `NAME:TARGET` or Sink objects; "tensorboard"
             alone writes to `ROOT/tensorboard`, metrics included. "wandb" rides on
-            the W&B run that exists at the first delivery, and else begins one.
+            the W&B run that exists at the first delivery, and else begins one. A run
+            that is continued without `sinks`, `wandb` and `tensorboard` goes on in
+            the trackers that it began with, and a name alone means its place there.
         recipe: The file that makes the checkpoints runnable for a replay.
         checkpoints: The directory of this run's checkpoints.
         job: Where the code is, `module:Class` or `file.py:Class`.
@@ -78,6 +80,9 @@ def open_run(
             this run at or above it are superseded. Default: the first step logged.
         strict: Raise faults of analyses, rendering and sinks at the next call,
             instead of logging each once.
+        close_timeout: The longest that the end waits for all to be drawn and
+            delivered, in seconds: in `close`, when the block is left, at interpreter
+            exit, and in `wandb.finish` of your W&B run. What is left is in the ledger.
 
     Returns:
         A RunHandle; use it as a context manager or call `close`. At interpreter
@@ -99,6 +104,7 @@ def open_run(
     """
     if resume not in ("auto", "must", "never"):
         raise BadInput(f'resume={resume!r}; allowed: "auto", "must", "never".')
+    check_timeout(close_timeout)
     rank_zero = is_rank_zero()
     if id is None and is_one_of_several():
         raise BadInput(
@@ -113,11 +119,11 @@ def open_run(
         config = dict(wandb.config) if config is None else config
         tags = tuple(wandb.tags or ()) if not tuple(tags) else tags
     specs: list[str | Sink] = [sinks] if isinstance(sinks, str) else [*sinks]
-    if tensorboard is not None and Path(tensorboard).is_file():
-        raise BadInput(
-            f"tensorboard={str(tensorboard)!r} is a file. Give the log directory."
-        )
-    settings = _settings(specs, tensorboard, wandb, where)
+    existing = _existing(where, given["id"], resume) if rank_zero else None
+    first = existing.info.sinks if existing is not None else {}
+    if not specs and tensorboard is None and wandb is None:
+        specs = [*first_trackers(first)]
+    settings = settings_of(specs, tensorboard, wandb, root=where, first=first)
     info = make_info(
         **given,
         tags=tags,
@@ -130,8 +136,10 @@ def open_run(
     )
     if not rank_zero:
         return RunHandle(info, where, None)
-    info, existing = _known(where, info, id=given["id"], resume=resume)
-    made = _sinks(specs, tensorboard, wandb, info)
+    if existing is not None:
+        # The sinks are those of this attempt; everything else is who the run is.
+        info = dataclasses.replace(existing.info, sinks=settings)
+    made = make_sinks(specs, tensorboard, wandb, info)
     for sink in made:
         go_on = getattr(sink, "go_on", None)
         if existing is not None and go_on is not None:
@@ -145,7 +153,7 @@ def open_run(
         continued=existing is not None,
         strict=strict,
     )
-    handle = RunHandle(engine.writer.info, where, engine)
+    handle = RunHandle(engine.writer.info, where, engine, close_timeout=close_timeout)
     for sink in made:
         if isinstance(sink, WandbSink):
             sink.accompany(
@@ -165,41 +173,7 @@ def _from_wandb(wandb: Any, given: dict[str, Any]) -> dict[str, Any]:
     return {**taken, "project": taken["project"] or "default"}
 
 
-def _settings(
-    specs: list[str | Sink], tensorboard: Any, wandb: Any, root: Path
-) -> Mapping[str, Json]:
-    """Return what run.json keeps of the sinks, after checking their names."""
-    settings: dict[str, Json] = {}
-    for spec in specs:
-        if isinstance(spec, str):
-            settings[check_sink(spec)] = _kept(spec, root)
-        elif isinstance(spec, Sink):
-            settings[spec.name] = dict(getattr(spec, "settings", {}))
-        else:
-            raise BadInput(
-                f"sinks holds {spec!r}; give names such as 'tensorboard' or objects "
-                "with the methods of theseus_track.sinks.Sink."
-            )
-    if tensorboard is not None:
-        logdir = str(Path(tensorboard).absolute())
-        settings["tensorboard"] = {"logdir": logdir, "run": "", "metrics": False}
-    if wandb is not None:
-        place = (wandb.entity, wandb.project, wandb.id)
-        settings["wandb"] = dict(zip(("entity", "project", "id"), place, strict=True))
-    return settings
-
-
-def _kept(spec: str, root: Path) -> dict[str, Json]:
-    """Return what opens a sink again, from any working directory."""
-    name, _, target = spec.partition(":")
-    if name != "tensorboard":
-        return {"spec": spec}
-    return {"logdir": str(Path(target).absolute() if target else root / name)}
-
-
-def _known(
-    root: Path, info: RunInfo, *, id: str | None, resume: Resume
-) -> tuple[RunInfo, Run | None]:
+def _existing(root: Path, id: str | None, resume: Resume) -> Run | None:
     """Find the run that is continued, if there is one."""
     existing = None
     if id is not None and root.is_dir():
@@ -211,7 +185,7 @@ def _known(
                 f"resume='must', but there is no run of id {id!r} in {root}. Pass the "
                 "id of an existing run, or resume='auto'."
             )
-        return info, None
+        return None
     if resume == "never":
         raise BadInput(
             f"resume='never', but the run {id!r} exists in {root}. Choose another id, "
@@ -223,26 +197,4 @@ def _known(
             "on; close the other one, or give this run an id of its own.",
             id,
         )
-    # The sinks are those of this attempt; everything else is who the run is.
-    return dataclasses.replace(existing.info, sinks=info.sinks), existing
-
-
-def _sinks(
-    specs: list[str | Sink], tensorboard: Any, wandb: Any, info: RunInfo
-) -> list[Sink]:
-    wanted = [spec for spec in specs if tensorboard is None or spec != "tensorboard"]
-    wanted += [] if tensorboard is None else ["tensorboard"]
-    has_wandb = any(spec == "wandb" or isinstance(spec, WandbSink) for spec in wanted)
-    wanted += [] if wandb is None or has_wandb else ["wandb"]
-    made = [open_sink(spec, info) if isinstance(spec, str) else spec for spec in wanted]
-    for sink in made:
-        if wandb is not None and isinstance(sink, WandbSink):
-            sink.ride(wandb)
-    names = [sink.name for sink in made]
-    for name in names:
-        if names.count(name) > 1:
-            raise BadInput(
-                f"Two sinks are called {name!r}. Give each its own name, so that what "
-                "was delivered can be told apart."
-            )
-    return made
+    return existing

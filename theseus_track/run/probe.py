@@ -1,17 +1,43 @@
 """The batch that analyses look at: its hash, and the one that a run stored before."""
 
 import hashlib
+import os
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import numpy as np
 
-from theseus_track.errors import LedgerError
+from theseus_track.errors import BadInput, LedgerError
 from theseus_track.records import dumps, split_tree
 from theseus_track.store import Run
 
-__all__ = ["batch_hash", "same_batch"]
+__all__ = ["batch_hash", "batch_of", "same_batch"]
+
+
+def batch_of(given: Any) -> Any:
+    """Return the batch that is given, or that a file or function gives.
+
+    Args:
+        given: A pytree of arrays; a function that makes one; or the path of an
+            `.npz` file, whose arrays go by their names.
+
+    Raises:
+        BadInput: When the file cannot be read as that.
+    """
+    if callable(given):
+        return given()
+    if not isinstance(given, str | os.PathLike):
+        return given
+    path = os.fspath(given)
+    try:
+        # No pickles: a file of somebody else's must not run code.
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except (OSError, ValueError, AttributeError) as error:
+        raise BadInput(
+            f"{path} holds no arrays by name: {error}. Write it with numpy.savez."
+        ) from error
 
 
 def batch_hash(batch: Any) -> str:

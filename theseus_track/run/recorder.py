@@ -8,9 +8,15 @@ from typing import Any, TypeAlias
 import jax
 import numpy as np
 
-from theseus_track.analysis import HostValue, draw_hash, measure_hash, to_host
+from theseus_track.analysis import (
+    HostValue,
+    draw_hash,
+    measure_hash,
+    to_host,
+)
+from theseus_track.analysis.taken import why_not_drawn
 from theseus_track.errors import AnalysisFault, BadInput, LedgerError, TheseusError
-from theseus_track.records import MetricsItem, MetricsRecord
+from theseus_track.records import MetricsItem, MetricsRecord, RecordRef
 from theseus_track.records.strict_json import Json, to_json_value
 from theseus_track.run.courier import Courier
 from theseus_track.run.drawing import Drawer
@@ -149,7 +155,7 @@ class Recorder:
         pairs = [
             (host, ref)
             for host, ref in zip(kept, refs, strict=True)
-            if self._worth_drawing(host, job.moment)
+            if self._worth_drawing(host, ref, job.moment)
         ]
         for position, (host, ref) in enumerate(pairs, start=1):
             last = job.drawn if position == len(pairs) else None
@@ -161,20 +167,12 @@ class Recorder:
         if not pairs:
             job.drawn.set()
 
-    def _worth_drawing(self, host: HostValue, moment: Moment) -> bool:
-        if host.reached:
-            return True
-        skipped = [path for path, taken in host.valid.items() if not taken]
-        self._writer.append(
-            _no_result(
-                host,
-                moment,
-                error=f"{host.entry.name}: not drawn, because the branch that calls "
-                f"{skipped[0]!r} was not taken at this step.",
-                phase="branch",
-            )
-        )
-        return False
+    def _worth_drawing(self, host: HostValue, ref: RecordRef, moment: Moment) -> bool:
+        why = why_not_drawn(host.analysis, host.valid)
+        if why is not None:
+            no = _no_result(host, moment, error=why, phase="branch", values=ref)
+            self._writer.append(no)
+        return why is None
 
     def _write_faults(self, hosts: list[HostValue], moment: Moment) -> None:
         """Record a fault of tracing the first time that it comes."""
@@ -271,6 +269,7 @@ def _no_result(
     error: str,
     phase: str,
     traceback: str | None = None,
+    values: RecordRef | None = None,
 ) -> NewResult:
     return NewResult(
         key=host.entry.key,
@@ -278,6 +277,7 @@ def _no_result(
         step=moment.step,
         wall_time=moment.wall_time,
         paths=host.entry.paths,
+        values=values,
         source=moment.source,
         error=error,
         phase=phase,

@@ -17,8 +17,8 @@ another package joins by the entry point group `theseus_track.sinks` and proves
 itself with `theseus_track.sinks.conformance`.
 """
 
-from theseus_track.sinks.catch_up import SyncReport, sync
-from theseus_track.sinks.contract import Backfill, Capabilities, Receipt, Sink
+from theseus_track.sinks.catch_up import SyncReport, announce, sync
+from theseus_track.sinks.contract import Backfill, Capabilities, Changes, Receipt, Sink
 from theseus_track.sinks.delivery import Delivery
 from theseus_track.sinks.memory import MemorySink
 from theseus_track.sinks.registry import check_sink, open_sink, sink_names
@@ -30,6 +30,7 @@ from theseus_track.sinks.wandb import WandbSink
 __all__ = [
     "Backfill",
     "Capabilities",
+    "Changes",
     "Delivery",
     "MemorySink",
     "Receipt",
@@ -39,6 +40,7 @@ __all__ = [
     "SyncReport",
     "TensorBoardSink",
     "WandbSink",
+    "announce",
     "check_sink",
     "open_sink",
     "sink_names",

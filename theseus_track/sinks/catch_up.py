@@ -5,14 +5,15 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from theseus_track.errors import BadInput
-from theseus_track.records import Delivered
+from theseus_track.errors import BadInput, DeliveryError, TheseusError
+from theseus_track.records import Delivered, FigureItem, JsonItem
+from theseus_track.sinks.contract import Changes
 from theseus_track.sinks.registry import Destination, destination
 from theseus_track.sinks.report import SinkReport
 from theseus_track.sinks.syncing import How, Syncing, Tell
 from theseus_track.store import Run, Store
 
-__all__ = ["SyncReport", "sync"]
+__all__ = ["SyncReport", "announce", "sync"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +46,7 @@ def sync(
     root: str | os.PathLike[str] | None = None,
     again: bool = False,
     assume_stopped: bool = False,
+    companion: bool = False,
     timeout: float = 3600.0,
     tell: Tell | None = None,
 ) -> SyncReport:
@@ -64,6 +66,8 @@ def sync(
             cannot replace what it shows will show it twice.
         assume_stopped: Take the run for stopped although its files grew lately, as
             when the clock of a file server misleads.
+        companion: Leave a W&B run that shows it already as it is, and show the
+            results in one beside it, in its group.
         timeout: The longest wait for each sink to close, in seconds.
         tell: Called as the work goes on.
 
@@ -87,21 +91,81 @@ def sync(
         memory: 0 delivered, 0 pending, 0 failed
     """
     found = run if isinstance(run, Run) else Store(root).run(run)
-    where = found.dir.parent.parent
-    places = [destination(spec, found.info, where) for spec in to]
-    places = places or _known(found, where)
-    if not places:
-        raise BadInput(
-            f"The run {found.name!r} (id {found.id}) was started without a tracker. "
-            "Say where to show it, such as --to tensorboard:logs."
-        )
-    how = How(again=again, assume_stopped=assume_stopped, timeout=timeout, tell=tell)
+    places, where = _places(found, to), _root_of(found)
+    how = How(
+        again=again,
+        assume_stopped=assume_stopped,
+        timeout=timeout,
+        tell=tell,
+        companion=companion,
+    )
     done = [Syncing(found, place, where, how).run() for place in places]
     return SyncReport(
         run=found.id,
         sinks=tuple(report for report, _ in done),
         notes=tuple(note for _, notes in done for note in notes),
     )
+
+
+def announce(
+    run: Run,
+    planned: Iterable[FigureItem | JsonItem] = (),
+    *,
+    to: Iterable[str] = (),
+    companion: bool = False,
+) -> dict[str, Changes | TheseusError]:
+    """Say what a `sync` would change in the trackers of a run; touches nothing.
+
+    Args:
+        run: The run.
+        planned: What will be in its ledger besides, by step.
+        to: As for `sync`.
+        companion: As for `sync`.
+
+    Returns:
+        What `sync` calls a sink -> what it would change, or why that cannot be told.
+
+    Raises:
+        BadInput: As `sync` does.
+    """
+    how = How(
+        again=False, assume_stopped=False, timeout=0.0, tell=None, companion=companion
+    )
+    later = tuple(planned)
+    return {
+        place.mark: _changes(Syncing(run, place, _root_of(run), how), later)
+        for place in _places(run, to)
+    }
+
+
+def _changes(
+    syncing: Syncing, planned: Iterable[FigureItem | JsonItem]
+) -> Changes | TheseusError:
+    try:
+        return syncing.changes(planned)
+    except BadInput:
+        raise
+    # A sink raises what its tracker raises; the others are asked all the same.
+    except Exception as error:  # noqa: BLE001
+        line = str(error).strip().split("\n", 1)[0]
+        return DeliveryError(f"it cannot be asked: {line}")
+
+
+def _root_of(run: Run) -> Path:
+    return run.dir.parent.parent
+
+
+def _places(run: Run, to: Iterable[str]) -> list[Destination]:
+    """Return the places that are asked for, else those of the run."""
+    where = _root_of(run)
+    asked = [destination(spec, run.info, where) for spec in to]
+    places = asked or _known(run, where)
+    if not places:
+        raise BadInput(
+            f"The run {run.name!r} (id {run.id}) was started without a tracker. "
+            "Say where to show it, such as --to tensorboard:logs."
+        )
+    return places
 
 
 def _known(run: Run, root: Path) -> list[Destination]:

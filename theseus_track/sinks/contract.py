@@ -31,6 +31,8 @@ A sink keeps these:
   may be better placed then. One that is shown by a training that goes on with an
   older run may have `go_on(backfill)`, called before `open`: what the newer attempt
   replaces may be taken away when the first replaced step comes. A sink may have
+  `changes(info, items)`, called after `prepare` and without `open`: what writing them
+  would change, found out without touching anything. It may have
   `notes()`: lines that tell the user, after `close`, where things are; and `settings`,
   a JSON object that `run.json` keeps, so that its maker finds the same place again.
 - **No surprise for the user.** It changes no global state, no handler, no
@@ -43,12 +45,12 @@ A sink keeps these:
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, Protocol, runtime_checkable
 
 from theseus_track.records import Item, RunInfo
 
-__all__ = ["Backfill", "Capabilities", "Receipt", "Sink", "Status"]
+__all__ = ["Backfill", "Capabilities", "Changes", "Receipt", "Sink", "Status"]
 
 Status = Literal["written", "deferred", "skipped", "failed"]
 
@@ -110,12 +112,38 @@ class Backfill:
             those included that the tracker has; read from disk as they are taken.
         values: Gives the JSON values among the results, and reads no figure for it.
         metrics: Gives all rows of metrics, by step.
+        companion: Whether what a tracker shows already stays as it is, and the
+            results are shown beside it, where the tracker knows such a place.
     """
 
     state: str
     results: Callable[[], Iterable[Item]]
     values: Callable[[], Iterable[Item]]
     metrics: Callable[[], Iterable[Item]]
+    companion: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """What a delivery would change in a tracker, where nothing is ever deleted.
+
+    Attributes:
+        where: The place, in the tracker's words.
+        counts: What is done there, such as "rows appended" -> how often.
+        notes: What else there is to know beforehand.
+    """
+
+    where: str
+    counts: Mapping[str, int]
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        done = ", ".join(
+            f"{count} {what if count != 1 else what.replace('s ', ' ', 1)}"
+            for what, count in self.counts.items()
+            if count
+        )
+        return "; ".join([f"{self.where}: {done}, nothing deleted", *self.notes])
 
 
 @runtime_checkable

@@ -34,7 +34,8 @@ class Outbox:
 
     A record's mark is written when all of its parts have a receipt. Rows of metrics
     are many: one mark speaks for all rows of a writer up to a line, below which
-    nothing is outstanding.
+    nothing is outstanding. It gives the answer that the first of them got, such as
+    that a sink takes none; one that got another answer has a mark of its own.
     """
 
     def __init__(self, sink: str, mark: Callable[[Delivered], object]) -> None:
@@ -48,7 +49,9 @@ class Outbox:
         self._write = mark
         self._lock = threading.Lock()
         self._waiting: dict[RecordRef, _Outstanding] = {}
-        # Writer -> the last line of a row that is written, and the last one marked.
+        # Writer -> what its rows have been answered, the last line of one that was,
+        # and the last one marked.
+        self._answers: dict[str, tuple[str, str]] = {}
         self._rows: dict[str, int] = {}
         self._marked: dict[str, int] = {}
 
@@ -94,9 +97,7 @@ class Outbox:
             if waiting.parts:
                 return
             del self._waiting[item.ref]
-            if waiting.row and waiting.status == "written":
-                writer, seq = item.ref.writer, item.ref.seq
-                self._rows[writer] = max(seq, self._rows.get(writer, -1))
+            if waiting.row and self._is_common(item.ref, waiting):
                 return
         self._mark(item.ref, waiting.status, waiting.reason)
 
@@ -111,7 +112,18 @@ class Outbox:
             self._marked.update(new)
         for writer, seq in new.items():
             ref = RecordRef(writer=writer, seq=seq)
-            self._mark(ref, "written", "", through=True)
+            self._mark(ref, *self._answers[writer], through=True)
+
+    def _is_common(self, ref: RecordRef, row: _Outstanding) -> bool:
+        """Take a row into the common mark, if it got the answer of those before."""
+        if row.status == "failed":
+            return False
+        # Where a row is, as the reason of a written one tells, is no answer.
+        answer = (row.status, "" if row.status == "written" else row.reason)
+        if self._answers.setdefault(ref.writer, answer) != answer:
+            return False
+        self._rows[ref.writer] = max(ref.seq, self._rows.get(ref.writer, -1))
+        return True
 
     def _first_outstanding(self, writer: str, default: int) -> int:
         rows = (

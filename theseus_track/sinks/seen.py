@@ -2,34 +2,50 @@
 
 from theseus_track.records import Item, MetricsItem, RecordRef
 
-__all__ = ["Seen"]
+__all__ = ["Lines", "Seen"]
+
+
+class Lines:
+    """Lines of writers; a million of them take 125 KB, a bit each."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._bits: dict[str, bytearray] = {}
+
+    def has(self, writer: str, seq: int) -> bool:
+        """Tell whether a line was added."""
+        byte, bit = divmod(seq, 8)
+        bits = self._bits.get(writer, b"")
+        return byte < len(bits) and bool(bits[byte] >> bit & 1)
+
+    def add(self, writer: str, seq: int) -> None:
+        """Add a line."""
+        byte, bit = divmod(seq, 8)
+        bits = self._bits.setdefault(writer, bytearray())
+        bits.extend(bytes(max(0, byte + 1 - len(bits))))
+        bits[byte] |= 1 << bit
 
 
 class Seen:
-    """A set of (record, part); a million rows of metrics take 125 KB.
+    """A set of (record, part).
 
-    Rows of metrics come by the million and have one part, so a bit each is kept
-    for them, at the number of their line; figures and JSON values are few.
+    Rows of metrics come by the million and have one part, so only their lines are
+    kept; figures and JSON values are few.
     """
 
     def __init__(self) -> None:
         """Start empty."""
-        self._rows: dict[str, bytearray] = {}
+        self._rows = Lines()
         self._parts: set[tuple[RecordRef, str, str]] = set()
 
     def __contains__(self, item: Item) -> bool:
-        if not isinstance(item, MetricsItem):
-            return (item.ref, type(item).__name__, item.part) in self._parts
-        byte, bit = divmod(item.ref.seq, 8)
-        bits = self._rows.get(item.ref.writer, b"")
-        return byte < len(bits) and bool(bits[byte] >> bit & 1)
+        if isinstance(item, MetricsItem):
+            return self._rows.has(item.ref.writer, item.ref.seq)
+        return (item.ref, type(item).__name__, item.part) in self._parts
 
     def add(self, item: Item) -> None:
         """Note that an item was taken."""
-        if not isinstance(item, MetricsItem):
+        if isinstance(item, MetricsItem):
+            self._rows.add(item.ref.writer, item.ref.seq)
+        else:
             self._parts.add((item.ref, type(item).__name__, item.part))
-            return
-        byte, bit = divmod(item.ref.seq, 8)
-        bits = self._rows.setdefault(item.ref.writer, bytearray())
-        bits.extend(bytes(max(0, byte + 1 - len(bits))))
-        bits[byte] |= 1 << bit

@@ -1,14 +1,22 @@
 """Brings one run to one sink, from the ledger: what is due, in step order, marked."""
 
 import dataclasses
+import heapq
+import operator
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from theseus_track.errors import LedgerError, TheseusError
-from theseus_track.records import Item, MetricsRecord, RecordRef
+from theseus_track.records import (
+    FigureItem,
+    Item,
+    JsonItem,
+    MetricsRecord,
+    RecordRef,
+)
 from theseus_track.sinks.backfilling import backfill_of
-from theseus_track.sinks.contract import Backfill, Sink
+from theseus_track.sinks.contract import Backfill, Changes, Sink
 from theseus_track.sinks.delivery import Delivery
 from theseus_track.sinks.items import items_of
 from theseus_track.sinks.marks import Due, Marks, Shown
@@ -23,7 +31,7 @@ from theseus_track.store.run_state import RUNNING, STOPPED, state_of
 __all__ = ["How", "Syncing", "Tell"]
 
 Tell = Callable[[int, int], None]
-"""Called with how many records were handed over and how many there are."""
+"""Called with how many are done and how many there are."""
 
 # Seconds between two marks of the rows of metrics, many of which have one in common,
 # and between two calls that tell how far it is.
@@ -40,6 +48,7 @@ class How:
     assume_stopped: bool
     timeout: float
     tell: Tell | None
+    companion: bool = False
 
 
 class Syncing:
@@ -68,10 +77,7 @@ class Syncing:
         due = self._due(answers)
         if not due:
             return _report(self._place.mark), ()
-        sink = open_sink(self._place.spec, self._run.info)
-        prepare = getattr(sink, "prepare", None)
-        if prepare is not None:
-            prepare(self._backfill())
+        sink = self._prepared()
         outbox = Outbox(self._place.mark, self._marks.of(answers, due))
         for ref, record in due:
             row = isinstance(record, MetricsRecord)
@@ -84,6 +90,37 @@ class Syncing:
             self._marks.close()
         notes: Iterable[str] = getattr(sink, "notes", tuple)()
         return report, [f"{self._place.mark}: {note}" for note in notes]
+
+    def changes(self, planned: Iterable[FigureItem | JsonItem]) -> Changes:
+        """Say what delivering would change; touches nothing.
+
+        Args:
+            planned: What will be in the ledger besides, by step.
+        """
+        later = list(planned)
+        replaced = {(item.name, item.step) for item in later}
+        waiting = (
+            item
+            for ref, record in self._due(self._answers())
+            if isinstance(record, MetricsRecord)
+            or (record.name, record.step) not in replaced
+            for item in self._read(ref, record)
+        )
+        items = heapq.merge(waiting, later, key=operator.attrgetter("step"))
+        sink = self._prepared()
+        find = getattr(sink, "changes", None)
+        if find is None:
+            count = sum(1 for _ in items)
+            return Changes(where=self._place.spec, counts={"items added": count})
+        found: Changes = find(self._run.info, items)
+        return found
+
+    def _prepared(self) -> Sink:
+        sink = open_sink(self._place.spec, self._run.info)
+        prepare = getattr(sink, "prepare", None)
+        if prepare is not None:
+            prepare(self._backfill())
+        return sink
 
     def _hand_over(self, sink: Sink, outbox: Outbox, due: Due) -> SinkReport:
         delivery = Delivery(
@@ -146,7 +183,8 @@ class Syncing:
     def _backfill(self) -> Backfill:
         state = self._run.state
         stopped = self._how.assume_stopped and state == RUNNING
-        return backfill_of(self._run, STOPPED if stopped else state)
+        found = backfill_of(self._run, STOPPED if stopped else state)
+        return dataclasses.replace(found, companion=self._how.companion)
 
 
 def _part_names(record: Shown) -> tuple[str, ...]:

@@ -1,36 +1,20 @@
-"""What one item becomes in TensorBoard, and in which directory."""
+"""In which directory of a run an item is shown, and when a directory is made anew."""
 
 import collections
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from theseus_track.errors import BadInput
-from theseus_track.records import FigureItem, Item, JsonItem, MetricsItem
+from theseus_track.records import Item, MetricsItem
 from theseus_track.sinks.contract import Backfill, Receipt
-from theseus_track.sinks.json_parts import numbers
 from theseus_track.sinks.seen import Seen
 from theseus_track.sinks.tensorboard.claim import RESULTS, Claim
-from theseus_track.sinks.tensorboard.events import (
-    Value,
-    image_value,
-    scalar_value,
-    text_value,
-)
+from theseus_track.sinks.tensorboard.events import Value
 from theseus_track.sinks.tensorboard.rebuild import Drawn, finish_rebuild, rebuild
 from theseus_track.sinks.tensorboard.subruns import SubRuns
-from theseus_track.sinks.tensorboard.tags import (
-    figure_tag,
-    leaf_tag,
-    metric_tag,
-    table_tag,
-)
-from theseus_track.sinks.tensorboard.text import show_json
+from theseus_track.sinks.tensorboard.values import values_or_why
 
 __all__ = ["Board"]
-
-_LAST_STEP = 2**63 - 1
-_LARGEST_PNG = 16 * 1024 * 1024
 
 
 @dataclasses.dataclass(slots=True)
@@ -98,7 +82,7 @@ class Board:
         """
         if self._is_shown(item):
             return Receipt("written", "was here already")
-        values = self._values_or_why(item)
+        values = values_or_why(item, self._run_id)
         if isinstance(values, Receipt):
             return values
         receipt = self._place(item, values)
@@ -177,45 +161,10 @@ class Board:
 
     def _drawn(self, items: Iterable[Item], seen: Seen) -> Iterator[Drawn]:
         for item in items:
-            values = self._values_or_why(item)
+            values = values_or_why(item, self._run_id)
             if not isinstance(values, Receipt):
                 yield item, values
                 seen.add(item)
 
     def _is_shown(self, item: Item) -> bool:
         return any(item in seen for seen in self._seen)
-
-    def _values_or_why(self, item: Item) -> list[Value] | Receipt:
-        """Return what an item becomes, or the receipt that says why nothing."""
-        if item.step > _LAST_STEP:
-            return Receipt("failed", f"step {item.step} is above {_LAST_STEP}")
-        if isinstance(item, FigureItem) and len(item.png) > _LARGEST_PNG:
-            # A server reads images before the scalars behind them: one that is
-            # out of all proportion would hold everything up.
-            return Receipt("skipped", f"a PNG of over {_LARGEST_PNG} bytes")
-        try:
-            values = self._values(item)
-        except BadInput as error:
-            return Receipt("failed", str(error))
-        return values or Receipt("skipped", "there is nothing in it")
-
-    def _values(self, item: Item) -> list[Value]:
-        match item:
-            case FigureItem():
-                return [image_value(figure_tag(item.name, item.part), item.png)]
-            case JsonItem():
-                return [self._text(item), *_curves(item)]
-            case MetricsItem():
-                pairs = item.metrics.items()
-                return [scalar_value(metric_tag(key), number) for key, number in pairs]
-
-    def _text(self, item: JsonItem) -> Value:
-        markdown = show_json(item, run=self._run_id)
-        return text_value(table_tag(item.name, item.part), markdown)
-
-
-def _curves(item: JsonItem) -> list[Value]:
-    return [
-        scalar_value(leaf_tag(item.name, item.part, path), number)
-        for path, number in numbers(item.value)
-    ]

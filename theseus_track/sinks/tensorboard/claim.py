@@ -49,9 +49,7 @@ class Claim:
         Raises:
             DeliveryError: When two other runs have both names.
         """
-        first = logdir / (_directory_name(info.name) if run is None else run)
-        beside = _directory_name(info.id)
-        second = first / beside if first == logdir else Path(f"{first}-{beside}")
+        first, second = _candidates(logdir, run, info)
         for directory in (first, second):
             descriptor = _open_mark(directory, info.id)
             if descriptor is not None:
@@ -60,6 +58,16 @@ class Claim:
             f"{first} and {second} both show other runs than {info.id!r}. "
             "Choose another log directory."
         )
+
+    @staticmethod
+    def find(logdir: Path, run: str | None, info: RunInfo) -> Path:
+        """Say which directory `take` would find or make; touches nothing."""
+        first, second = _candidates(logdir, run, info)
+        try:
+            mark = (first / RESULTS / _MARK).read_bytes()
+        except OSError:
+            return first
+        return first if mark == _mark_of(info.id) else second
 
     def release(self) -> None:
         """Let another process write the run."""
@@ -86,7 +94,7 @@ def _open_mark(directory: Path, run_id: str) -> int | None:
     """Mark a directory as a run's; None when it is another's."""
     mark = directory / RESULTS / _MARK
     mark.parent.mkdir(parents=True, exist_ok=True)
-    text = run_id.encode("utf-8", "surrogatepass")
+    text = _mark_of(run_id)
     try:
         descriptor = os.open(mark, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
     except FileExistsError:
@@ -95,6 +103,17 @@ def _open_mark(directory: Path, run_id: str) -> int | None:
         return os.open(mark, os.O_RDWR)
     os.write(descriptor, text)
     return descriptor
+
+
+def _mark_of(run_id: str) -> bytes:
+    return run_id.encode("utf-8", "surrogatepass")
+
+
+def _candidates(logdir: Path, run: str | None, info: RunInfo) -> tuple[Path, Path]:
+    first = logdir / (_directory_name(info.name) if run is None else run)
+    beside = _directory_name(info.id)
+    second = first / beside if first == logdir else Path(f"{first}-{beside}")
+    return first, second
 
 
 def _read_mark(mark: Path) -> bytes:

@@ -1,13 +1,14 @@
 """The sink that shows a run in TensorBoard."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from theseus_track.errors import DeliveryError
 from theseus_track.records import Item, MetricsItem, RunInfo
 from theseus_track.records.strict_json import Json
-from theseus_track.sinks.contract import Backfill, Capabilities, Receipt
+from theseus_track.sinks.contract import Backfill, Capabilities, Changes, Receipt
 from theseus_track.sinks.tensorboard.claim import Claim, check_run
 
 if TYPE_CHECKING:
@@ -86,6 +87,17 @@ class TensorBoardSink:
         """
         self._backfill = backfill
         self._at_once = True
+
+    def changes(self, info: RunInfo, items: Iterable[Item]) -> Changes:
+        """Say what writing items would change; touches nothing, and needs no `open`."""
+        from theseus_track.sinks.tensorboard.announcing import changes_of
+
+        return changes_of(
+            Claim.find(self._logdir, self._run, info),
+            (i for i in items if self._metrics or not isinstance(i, MetricsItem)),
+            run_id=info.id,
+            running=self._backfill is not None and self._backfill.state == "running",
+        )
 
     def notes(self) -> tuple[str, ...]:
         """Say where things are that are not where one would look first."""

@@ -14,20 +14,18 @@ per tag: a second kind under the same tag breaks both.
 import re
 from collections.abc import Iterable
 
+from theseus_track.records.tracker_names import UNSAFE, percent, tensorboard_tag
+
 __all__ = ["figure_tag", "leaf_tag", "metric_tag", "table_tag"]
 
-# Control characters and lone surrogates: no tag can hold them.
-_UNSAFE = "%\x00-\x1f\x7f-\x9f\ud800-\udfff"
-_IN_METRIC = re.compile(f"[{_UNSAFE}]")
-_IN_PIECE = re.compile(f"[{_UNSAFE}./]")
-_IN_LEAF = re.compile(f"[{_UNSAFE}/]")
+_IN_METRIC = re.compile(f"[{UNSAFE}]")
+_IN_LEAF = re.compile(f"[{UNSAFE}/]")
 _TABLE = "table"
 
 
 def figure_tag(name: str, part: str) -> str:
     """Return the tag of a figure."""
-    piece = _escape(_IN_PIECE, name)
-    return f"{piece}.{_escape(_IN_LEAF, part)}" if part else piece
+    return tensorboard_tag(name, part)
 
 
 def table_tag(name: str, part: str) -> str:
@@ -43,21 +41,11 @@ def leaf_tag(name: str, part: str, path: Iterable[str]) -> str:
         part: Its part, or "".
         path: The keys that lead to the number; none when the value is a number.
     """
-    leaf = "/".join(_escape(_IN_LEAF, key) for key in path) or "value"
+    leaf = "/".join(percent(_IN_LEAF, key) for key in path) or "value"
     leaf = "%74able" if leaf == _TABLE else leaf
     return f"{figure_tag(name, part)}/{leaf}"
 
 
 def metric_tag(key: str) -> str:
     """Return the tag of a metric; slashes in it group metrics, as everywhere."""
-    return _escape(_IN_METRIC, key)
-
-
-def _escape(unsafe: re.Pattern[str], text: str) -> str:
-    # A lone "%" stands for the empty text; "%" itself is always "%25".
-    return unsafe.sub(_as_hex, text) if text else "%"
-
-
-def _as_hex(match: re.Match[str]) -> str:
-    octets = match[0].encode("utf-8", "surrogatepass")
-    return "".join(f"%{octet:02X}" for octet in octets)
+    return percent(_IN_METRIC, key)

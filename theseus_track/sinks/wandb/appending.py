@@ -1,12 +1,13 @@
 """Rows for what is delivered afterwards: one after the other, nothing held back."""
 
-from theseus_track.sinks.wandb.entry import Entry, Row
+from theseus_track.sinks.wandb.entry import Row
 from theseus_track.sinks.wandb.log import Log
+from theseus_track.sinks.wandb.waiting import Waiting
 
 __all__ = ["Appender"]
 
 
-class Appender:
+class Appender(Waiting):
     """Writes each entry at once; those of one step that come together share a row.
 
     What is read from the ledger comes in the order of steps, so that nothing needs
@@ -22,22 +23,10 @@ class Appender:
                 its training step where that is free. None to leave the counter to
                 W&B, in a run whose counter is not the training step.
         """
+        super().__init__()
         self._log = log
         self._free = free
         self._row: Row | None = None
-        self._waiting: list[Entry] = []
-
-    def add(self, entry: Entry) -> None:
-        """Take an entry; `progress` writes it."""
-        self._waiting.append(entry)
-
-    def remove(self, entry: Entry) -> None:
-        """Forget an entry that was not written."""
-        self._waiting.remove(entry)
-
-    def holds(self, entry: Entry) -> bool:
-        """Tell whether an entry was not written yet."""
-        return entry in self._waiting
 
     def progress(self) -> bool:
         """Write everything; nothing is left."""

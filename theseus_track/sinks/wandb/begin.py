@@ -8,7 +8,14 @@ from theseus_track.records import RunInfo
 from theseus_track.sinks.wandb.address import Address
 from theseus_track.sinks.wandb.remote import RemoteRun, define_again, find, is_online
 
-__all__ = ["SOURCE", "begin", "begin_companion", "own_address", "take_up"]
+__all__ = [
+    "SOURCE",
+    "begin",
+    "begin_companion",
+    "companion_address",
+    "own_address",
+    "take_up",
+]
 
 SOURCE = "theseus/run"
 """The key in the config of a run of ours that says which run of the ledger it shows."""
@@ -61,12 +68,8 @@ def begin_companion(info: RunInfo, beside: Address) -> Any:
         wandb.errors.UsageError: When nobody is logged in.
     """
     source = beside.id or info.id
-    project = _project(beside.project or info.project)
-    address = Address(
-        entity=beside.entity, project=project, id=_run_id(f"{source}-analysis")
-    )
     return _begin(
-        address,
+        companion_address(info, beside),
         tags=_tags(info),
         name=f"{info.name} (analysis)"[:_LONGEST],
         group=(info.group or source)[:_LONGEST],
@@ -86,6 +89,13 @@ def own_address(info: RunInfo, place: Address) -> Address:
     """Return where the run that shows `info` is, or will be."""
     project = _project(place.project or info.project)
     return Address(entity=place.entity, project=project, id=_run_id(info.id))
+
+
+def companion_address(info: RunInfo, beside: Address) -> Address:
+    """Return where the companion of a run is, or will be; see `begin_companion`."""
+    project = _project(beside.project or info.project)
+    name = _run_id(f"{beside.id or info.id}-analysis")
+    return Address(entity=beside.entity, project=project, id=name)
 
 
 def _begin(address: Address, **fields: Any) -> Any:

@@ -9,12 +9,14 @@ from theseus_track.sinks.wandb.begin import (
     SOURCE,
     begin,
     begin_companion,
+    companion_address,
     own_address,
     take_up,
 )
+from theseus_track.sinks.wandb.readback import Told, told_by
 from theseus_track.sinks.wandb.remote import RemoteRun, find, is_online
 
-__all__ = ["Chosen", "choose", "choose_afterwards", "choose_beside"]
+__all__ = ["Chosen", "Goal", "choose", "choose_afterwards", "choose_beside", "goal"]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +30,7 @@ class Chosen:
         counts: Whether W&B's own step can be the training step.
         metrics: Whether it shows the metrics; where a user logs, those are theirs.
         notes: Where the results are, if not where one would look first.
+        shown: What it shows already and need not be delivered again.
     """
 
     run: Any
@@ -35,6 +38,7 @@ class Chosen:
     counts: bool
     metrics: bool
     notes: tuple[str, ...] = ()
+    shown: Told = dataclasses.field(default_factory=Told)
 
     @property
     def owned(self) -> bool:
@@ -55,6 +59,10 @@ def choose(run: Any, info: RunInfo, target: Address) -> Chosen:
     """
     if run is not None:
         return Chosen(run=run, rows="ride", counts=False, metrics=False)
+    place = known_place(info)
+    if place is not None and place.id:
+        # It was the user's, who may go on with it: two writers overwrite each other.
+        return choose_beside(info, target)
     return Chosen(run=begin(info, target), rows="wait", counts=True, metrics=True)
 
 
@@ -69,8 +77,35 @@ def choose_beside(info: RunInfo, target: Address) -> Chosen:
     return Chosen(run=run, rows="wait", counts=True, metrics=not place.id)
 
 
-def choose_afterwards(info: RunInfo, target: Address, *, running: bool) -> Chosen:
-    """Choose for what is delivered from the ledger.
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """Where what is delivered afterwards goes, decided before anything is begun.
+
+    Attributes:
+        how: `begin`: a run of ours, new or taken up. `take up`: a run of the user's.
+            `beside`: a companion of the run.
+        address: Where it is, or will be.
+        place: What it is begun from: where the run is, or where the user wants it.
+        why: Why it is beside the run, else "".
+        remote: What the server said of a run of the user's.
+    """
+
+    how: Literal["begin", "take up", "beside"]
+    address: Address
+    place: Address
+    why: str = ""
+    remote: RemoteRun | None = None
+
+    @property
+    def metrics(self) -> bool:
+        """Whether it shows the metrics: where a user logs, those are theirs."""
+        return self.how == "begin" or (self.how == "beside" and not self.place.id)
+
+
+def goal(
+    info: RunInfo, target: Address, *, running: bool, companion: bool = False
+) -> Goal:
+    """Decide for what is delivered from the ledger; asks W&B and begins nothing.
 
     A run that somebody may still be writing is never taken up: both would number
     their rows from the same place, and one would overwrite those of the other
@@ -80,23 +115,46 @@ def choose_afterwards(info: RunInfo, target: Address, *, running: bool) -> Chose
         info: The run of the ledger.
         target: Where the user wants it; without an id, where it was shown before.
         running: Whether the ledger says that it is being written still.
+        companion: Whether the user wants it beside the run.
 
     Raises:
         Exception: Whatever wandb raises when it cannot be asked.
     """
     place = _place(info, target)
+    if companion:
+        beside = place or target
+        asked = beside if beside.id else own_address(info, beside)
+        return _aside(info, beside, f"{asked} is left as it is")
     if place is None:
         # Never shown there: nothing is there that could be harmed.
-        return _append(begin(info, target))
+        return Goal(how="begin", address=own_address(info, target), place=target)
     asked = place if place.id else own_address(info, place)
     remote, why = _look(asked, info, running=running)
     if remote is None:
-        return _beside(info, place, why)
+        return _aside(info, place, why)
     if _is_ours(remote, info):
-        return _append(begin(info, place))
+        return Goal(how="begin", address=asked, place=place)
     if not place.id:
-        return _beside(info, place, f"{asked} was begun by somebody else")
-    return Chosen(run=take_up(remote), rows="append", counts=False, metrics=False)
+        return _aside(info, place, f"{asked} was begun by somebody else")
+    return Goal(how="take up", address=asked, place=place, remote=remote)
+
+
+def choose_afterwards(info: RunInfo, found: Goal) -> Chosen:
+    """Begin or take up what was decided for what is delivered from the ledger.
+
+    Raises:
+        Exception: Whatever wandb raises when it cannot be reached.
+    """
+    if found.remote is not None:
+        return _append(take_up(found.remote), counts=False, metrics=False)
+    if found.how == "begin":
+        return _append(begin(info, found.place))
+    return _beside(info, found.place, found.why)
+
+
+def _aside(info: RunInfo, place: Address, why: str) -> Goal:
+    address = companion_address(info, place)
+    return Goal(how="beside", address=address, place=place, why=why)
 
 
 def _place(info: RunInfo, target: Address) -> Address | None:
@@ -129,17 +187,14 @@ def _is_ours(remote: RemoteRun, info: RunInfo) -> bool:
     return remote.config.get(SOURCE) == info.id
 
 
-def _append(run: Any) -> Chosen:
-    return Chosen(run=run, rows="append", counts=True, metrics=True)
+def _append(run: Any, *, counts: bool = True, metrics: bool = True) -> Chosen:
+    return Chosen(
+        run=run, rows="append", counts=counts, metrics=metrics, shown=told_by(run)
+    )
 
 
 def _beside(info: RunInfo, place: Address, why: str) -> Chosen:
     run = begin_companion(info, place)
     there = Address(entity=run.entity or "", project=run.project or "", id=run.id)
-    return Chosen(
-        run=run,
-        rows="append",
-        counts=True,
-        metrics=not place.id,
-        notes=(f"{why}; the results are in {there}, in the same group",),
-    )
+    note = f"{why}; the results are in {there}, in the same group"
+    return dataclasses.replace(_append(run, metrics=not place.id), notes=(note,))

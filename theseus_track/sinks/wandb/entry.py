@@ -5,10 +5,17 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from theseus_track.records import Item
-from theseus_track.sinks.wandb.keys import StepKeys
+from theseus_track.records import Item, MetricsItem
+from theseus_track.sinks.wandb.keys import StepKeys, escaped
 
-__all__ = ["Entry", "Row"]
+__all__ = ["Entry", "Row", "record_of"]
+
+
+def record_of(item: Item) -> str:
+    """Return the text that names what a row shows: a record, and its part if any."""
+    record = f"{item.ref.writer}:{item.ref.seq}"
+    part = "" if isinstance(item, MetricsItem) else item.part
+    return f"{record}:{escaped(part)}" if part else record
 
 
 @dataclasses.dataclass(slots=True, kw_only=True, eq=False)
@@ -35,7 +42,7 @@ class Entry:
     @property
     def record(self) -> str:
         """The record of the ledger, by a text that no other record has."""
-        return f"{self.item.ref.writer}:{self.item.ref.seq}"
+        return record_of(self.item)
 
 
 class Row:

@@ -12,11 +12,14 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
+from theseus_track.records.tracker_names import percent, wandb_key
+
 __all__ = [
     "METRICS",
     "RECORDS",
     "RESULTS",
     "StepKeys",
+    "escaped",
     "figure_key",
     "fit",
     "json_key",
@@ -28,7 +31,6 @@ __all__ = [
 
 _LONGEST = 200
 _IN_NAME = re.compile(r"[^A-Za-z0-9_-]")
-_IN_LEAF = re.compile(r"[^A-Za-z0-9_.-]")
 _IN_METRIC = re.compile(r"[^A-Za-z0-9_./-]")
 _BESIDE = ("json", "table")
 _OURS = "theseus"
@@ -36,8 +38,9 @@ _RESULTS = "analysis"
 
 
 RECORDS: Final = "theseus/records"
-"""The key that says which records of the ledger a row shows. Delivery is at least
-once: a value that W&B shows twice is the same one where key and record are."""
+"""The key that says which records of the ledger a row shows. Where it cannot be read
+back, delivery is at least once: a value that W&B shows twice is the same one where
+key and record are."""
 
 
 class StepKeys:
@@ -61,17 +64,17 @@ METRICS: Final = StepKeys("theseus/train_step", "theseus/train_time")
 
 def figure_key(name: str, part: str) -> str:
     """Return the key of a figure."""
-    return _figure(name, part)
+    return wandb_key(name, part)
 
 
 def json_key(name: str, part: str) -> str:
     """Return the key of a JSON value shown as a whole."""
-    return f"{_figure(name, part)}/json"
+    return f"{wandb_key(name, part)}/json"
 
 
 def table_key(name: str, part: str) -> str:
     """Return the key of the table in a JSON value."""
-    return f"{_figure(name, part)}/table"
+    return f"{wandb_key(name, part)}/table"
 
 
 def leaf_key(name: str, part: str, path: Iterable[str]) -> str:
@@ -83,14 +86,14 @@ def leaf_key(name: str, part: str, path: Iterable[str]) -> str:
         path: The keys that lead to the number; none when the value is a number.
     """
     # Not "/": it would open one more section in W&B.
-    leaf = ".".join(_escape(_IN_NAME, key) for key in path) or "value"
+    leaf = ".".join(percent(_IN_NAME, key) for key in path) or "value"
     leaf = _escape_first(leaf) if leaf in _BESIDE else leaf
-    return f"{_figure(name, part)}/{leaf}"
+    return f"{wandb_key(name, part)}/{leaf}"
 
 
 def metric_key(name: str) -> str:
     """Return the key of a metric in a run of ours: its name, if W&B can hold it."""
-    key = _escape(_IN_METRIC, name)
+    key = percent(_IN_METRIC, name)
     # Keys that begin with "_" are W&B's own, and two sections are ours.
     reserved = key.startswith("_") or key.split("/")[0] in (_OURS, _RESULTS)
     return _escape_first(key) if reserved else key
@@ -98,7 +101,12 @@ def metric_key(name: str) -> str:
 
 def mirrored_key(name: str) -> str:
     """Return the key of a metric in a run of the user's, which has keys of its own."""
-    return f"{_OURS}/metrics/{_escape(_IN_METRIC, name)}"
+    return f"{_OURS}/metrics/{percent(_IN_METRIC, name)}"
+
+
+def escaped(text: str) -> str:
+    """Return a text as `[A-Za-z0-9_-]` and %XX, so that nothing separates in it."""
+    return percent(_IN_NAME, text)
 
 
 def fit(key: str) -> str:
@@ -109,20 +117,5 @@ def fit(key: str) -> str:
     return f"{key[: _LONGEST - len(digest) - 1]}~{digest}"
 
 
-def _figure(name: str, part: str) -> str:
-    piece = f"{_RESULTS}/{_escape(_IN_NAME, name)}"
-    return f"{piece}.{_escape(_IN_LEAF, part)}" if part else piece
-
-
-def _escape(unsafe: re.Pattern[str], text: str) -> str:
-    # A lone "%" stands for the empty text; "%" itself is always "%25".
-    return unsafe.sub(_as_hex, text) if text else "%"
-
-
 def _escape_first(text: str) -> str:
     return f"%{ord(text[0]):02X}{text[1:]}"
-
-
-def _as_hex(match: re.Match[str]) -> str:
-    octets = match[0].encode("utf-8", "surrogatepass")
-    return "".join(f"%{octet:02X}" for octet in octets)

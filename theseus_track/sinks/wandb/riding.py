@@ -1,12 +1,13 @@
 """Rows of a run that the user logs to: ours join theirs and never end one early."""
 
-from theseus_track.sinks.wandb.entry import Entry, Row
+from theseus_track.sinks.wandb.entry import Row
 from theseus_track.sinks.wandb.log import Log
+from theseus_track.sinks.wandb.waiting import Waiting
 
 __all__ = ["Rider"]
 
 
-class Rider:
+class Rider(Waiting):
     """Puts at most one step of ours into each row of the user's.
 
     What does not fit waits until the user has ended the row; only `drain`, when
@@ -21,22 +22,10 @@ class Rider:
             own_rows: Whether each log makes a row by itself, as in W&B's shared
                 mode; then nothing has to wait.
         """
+        super().__init__()
         self._log = log
         self._own_rows = own_rows
         self._row: Row | None = None
-        self._waiting: list[Entry] = []
-
-    def add(self, entry: Entry) -> None:
-        """Take an entry; `progress` writes it."""
-        self._waiting.append(entry)
-
-    def remove(self, entry: Entry) -> None:
-        """Forget an entry that waits."""
-        self._waiting.remove(entry)
-
-    def holds(self, entry: Entry) -> bool:
-        """Tell whether an entry waits still."""
-        return entry in self._waiting
 
     def progress(self) -> bool:
         """Write what fits into the user's row; tell whether anything waits still."""

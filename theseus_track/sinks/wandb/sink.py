@@ -2,22 +2,25 @@
 
 import importlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from theseus_track.errors import BadInput, DeliveryError
 from theseus_track.records import Item, MetricsItem, RunInfo
-from theseus_track.sinks.contract import Backfill, Capabilities, Receipt
+from theseus_track.sinks.contract import Backfill, Capabilities, Changes, Receipt
 from theseus_track.sinks.seen import Seen
 from theseus_track.sinks.wandb.address import parse
 from theseus_track.sinks.wandb.choice import (
     Chosen,
+    Goal,
     choose,
     choose_afterwards,
     choose_beside,
+    goal,
 )
 from theseus_track.sinks.wandb.farewell import Farewell
 from theseus_track.sinks.wandb.library import check_installed, current_run
+from theseus_track.sinks.wandb.readback import Told
 
 if TYPE_CHECKING:
     from theseus_track.sinks.wandb.place import Place
@@ -25,14 +28,14 @@ if TYPE_CHECKING:
 __all__ = ["WandbSink"]
 
 _LAST_STEP: Final = 2**63 - 1
-# The longest that `wandb.finish` waits for what was logged to us, in seconds.
-_BEFORE_FINISH = 60.0
 
 
 class WandbSink:
     """Writes rows of a W&B run as the package's docstring tells."""
 
     name = "wandb"
+    # Online it is read back before anything is sent again (`readback.py`); offline
+    # nobody can.
     can = Capabilities(
         past_steps=True, one_writer=True, tables=True, pdf=False, read_back=False
     )
@@ -70,6 +73,7 @@ class WandbSink:
         self._patience = patience
         self._info: RunInfo | None = None
         self._seen = Seen()
+        self._shown = Told()
         self._place: Place | None = None
         self._farewell: Farewell | None = None
         self._backfill: Backfill | None = None
@@ -83,7 +87,7 @@ class WandbSink:
         self._ending = False
         self._over = False
         self._ended_well = False
-        self._flush_all: Callable[[float], object] = lambda _timeout: None
+        self._flush_all: Callable[[], object] = lambda: None
         self._close_all: Callable[[], object] = lambda: None
         self._undrawn: Callable[[], int | None] | None = None
 
@@ -94,14 +98,14 @@ class WandbSink:
     def accompany(
         self,
         *,
-        flush: Callable[[float], object],
+        flush: Callable[[], object],
         close: Callable[[], object],
         undrawn: Callable[[], int | None],
     ) -> None:
         """Learn how to reach the run that feeds this sink, before the first delivery.
 
         Args:
-            flush: Delivers all that was logged within so many seconds; called
+            flush: Delivers all that was logged, within a limit of its own; called
                 before the user's W&B run ends.
             close: Closes the run; called at interpreter exit, before wandb's own
                 handler.
@@ -139,6 +143,16 @@ class WandbSink:
         self._backfill = backfill
         self._follows = False
 
+    def changes(self, info: RunInfo, items: Iterable[Item]) -> Changes:
+        """Say what writing items would change; asks W&B, and begins nothing.
+
+        Raises:
+            Exception: Whatever wandb raises when it cannot be asked.
+        """
+        from theseus_track.sinks.wandb.announcing import changes_of
+
+        return changes_of(self._goal(info), items, mirror=self._metrics)
+
     def notes(self) -> tuple[str, ...]:
         """Say where results are that are not where one would look first."""
         return self._notes
@@ -170,7 +184,7 @@ class WandbSink:
                 return Receipt("skipped", "W&B is disabled")
             if isinstance(item, MetricsItem) and not self._metrics:
                 return Receipt("skipped", "the user logs the metrics of this W&B run")
-            written = place.write(item)
+            written = item in self._shown or place.write(item)
         except (BadInput, RunIsOver) as error:
             return Receipt("failed", str(error))
         self._seen.add(item)
@@ -234,6 +248,7 @@ class WandbSink:
                 chosen.run.finish()
             return None
         self._owned, self._notes = chosen.owned, chosen.notes
+        self._shown = chosen.shown
         self._metrics = self._metrics or chosen.metrics
         self._watch(chosen.run)
         self._place = Place(
@@ -248,12 +263,20 @@ class WandbSink:
         return self._place
 
     def _choose(self, info: RunInfo) -> Chosen:
+        if self._backfill is not None or (self._target.id and not self._companion):
+            return choose_afterwards(info, self._goal(info))
         if self._companion:
             return choose_beside(info, self._target)
-        if self._backfill is not None or self._target.id:
-            running = self._backfill is not None and self._backfill.state == "running"
-            return choose_afterwards(info, self._target, running=running)
         return choose(self._run or current_run(), info, self._target)
+
+    def _goal(self, info: RunInfo) -> Goal:
+        late = self._backfill
+        return goal(
+            info,
+            self._target,
+            running=late is not None and late.state == "running",
+            companion=self._companion or (late is not None and late.companion),
+        )
 
     def _watch(self, run: Any) -> None:
         """Be there when a run ends, unless we are already."""
@@ -268,7 +291,7 @@ class WandbSink:
         if self._place is not None:
             self._place.end_rows()
         if not self._owned:
-            self._flush_all(_BEFORE_FINISH)
+            self._flush_all()
         self._over = True
         if self._place is not None:
             self._place.end()
