@@ -62,7 +62,8 @@ def test_the_link_opens_the_runs_without_jax(
     assert opened.status == 303
     assert "?token=" in server.stdout.readline()
     cookie = opened.headers["set-cookie"].split(";")[0]
-    assert b"train-gpt" in ask(port, "/", [("Cookie", cookie)]).body
+    assert ask(port, "/", [("Cookie", cookie)]).status == 200
+    assert b"train-gpt" in ask(port, "/api/runs", [("Cookie", cookie)]).body
     # A page that follows the runs does not disturb the end.
     stream = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     stream.request("GET", "/api/events", headers={"Cookie": cookie})

@@ -8,9 +8,11 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.jobs.small import SmallWithAnalysis
+from tests.replay.kill_process import STEPS
 from tests.replay.test_replay import Means
 from tests.run.test_two_processes import finish, free_address
 from tests.run.test_two_processes import start as start_host
@@ -71,6 +73,32 @@ def test_killed_at_any_moment_the_same_command_goes_on(tmp_path: Path) -> None:
     assert [result.step for result in run.results("means")] == list(range(1, 21)), out
     assert all(r.values is not None and r.table for r in run.results("means"))
     assert plan_replay(find_target("source", [Means], root=root)).due == ()
+
+
+@pytest.mark.parametrize(
+    "kills", [5, pytest.param(20, marks=pytest.mark.soak)], ids=lambda n: f"{n} kills"
+)
+def test_killed_at_any_file_operation_nothing_is_lost_or_twice(
+    tmp_path: Path, kills: int
+) -> None:
+    chance = random.Random(kills)
+    # An undisturbed replay of all of them makes about 45.
+    numbers = [str(chance.randint(1, 40)) for _ in range(kills)]
+    process = start("-m", "tests.replay.kill_process", tmp_path, *numbers)
+    out, err = process.communicate(timeout=240)
+    assert process.returncode == 0, err
+    (ends,) = [line for line in out.splitlines() if line.startswith("-9")]
+    # The last ones may find too little to do to come to that operation.
+    assert ends.split().count("-9") >= kills / 2
+    assert set(ends.split()) <= {"-9", "0"}
+    assert verify(tmp_path / "root") == []
+    (run,) = Store(tmp_path / "root").runs()
+    whole = [
+        (result.step, np.asarray(result.values).item(), result.table)
+        for result in run.results("product", superseded=True)
+        if result.values_record and result.result_record
+    ]
+    assert whole == [(step, 2.0 * step, [2.0 * step]) for step in STEPS]
 
 
 def test_each_checkpoint_is_replayed_as_it_is_saved(tmp_path: Path) -> None:

@@ -280,10 +280,26 @@ def test_another_batch_needs_another_name(root: Path) -> None:
     with pytest.raises(BadInput, match="'val' is another batch"):
         backfill(plan, batch=other)
     assert "means" not in run_of(root).analyses
-    backfill(plan, batch=other, probe="ones")
-    assert (
-        run_of(root)["means"][2].to_json()["probe"] == run_of(root).probes["ones"].hash
-    )
+    backfill(plan, batch=lambda: other, probe="ones")
+    ones = run_of(root).probes["ones"].hash
+    assert [result.to_json()["probe"] for result in run_of(root)["means"]] == [ones] * 4
+
+
+def test_what_another_batch_gave_is_no_answer(root: Path, tmp_path: Path) -> None:
+    last, file = Steps(latest=True), tmp_path / "ones.npz"
+    np.savez(file, x=np.ones((4, 3), np.float32), y=np.ones((4, 1), np.float32))
+    asked = target(root, Means)
+    backfill(plan_replay(asked, last))
+    other = plan_replay(asked, last, probe="ones", batch=file)
+    assert other.counts() == {"means": {"batch": [8]}}
+    assert plan_replay(asked, last, batch=file, only_missing=True).due == ()
+    assert backfill(other, probe="ones", batch=str(file)).done == (8,)
+    # Under its name it is known now, and the batch of the training is another one.
+    assert plan_replay(asked, last, probe="ones").due == ()
+    assert plan_replay(asked, last).counts() == {"means": {"batch": [8]}}
+    file.write_text("no arrays")
+    with pytest.raises(BadInput, match="no arrays by name"):
+        plan_replay(asked, last, batch=file)
 
 
 def test_a_target_that_is_not_there_is_named(root: Path, tmp_path: Path) -> None:
@@ -383,6 +399,26 @@ def test_any_checkpoint_directory_is_replayed_by_a_recipe(
     # The run remembers how, so its name suffices from now on.
     again = find_target(run.id, [Kernel], root=root)
     assert plan_replay(again).due == ()
+
+
+def test_of_several_groups_one_is_chosen(foreign: Path, tmp_path: Path) -> None:
+    shutil.copytree(foreign, foreign.parent / "other")
+
+    def chosen(group: str | None) -> Target:
+        recipe = str(tmp_path / "recipe.py")
+        return find_target(
+            foreign.parent, [Kernel], root=tmp_path / "root", recipe=recipe, group=group
+        )
+
+    with pytest.raises(BadInput, match=r"'ckpts/' \(2\), 'other/' \(2\)"):
+        plan_replay(chosen(None))
+    with pytest.raises(NotFound, match="no checkpoints 'third/'"):
+        plan_replay(chosen("third/"))
+    for group in ("ckpts/", "other/"):
+        assert backfill(plan_replay(chosen(group))).done == (100, 200)
+        assert plan_replay(chosen(group)).due == ()
+    names = sorted(run.name for run in Store(tmp_path / "root").runs())
+    assert names == ["some where-ckpts", "some where-other"]
 
 
 def test_a_checkpoint_that_does_not_fit_is_refused_unless_it_is_asked_for(

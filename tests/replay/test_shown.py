@@ -8,12 +8,16 @@ import jax
 import numpy as np
 import pytest
 
-from tests.jobs.small import Hidden, SmallWithAnalysis
+from tests.jobs.small import Hidden
 from tests.sinks.tensorboard_reader import read_board
+from tests.sinks.tensorboard_server import LOADERS, serve, wait_until
 from tests.sinks.wandb_place import wandb_dir as wandb_dir
 from tests.sinks.wandb_reader import read_runs
 from theseus_track.analysis import AnalysisBase
 from theseus_track.cli import main
+from theseus_track.sinks import Changes
+from theseus_track.sinks.tensorboard.events import event_files, read_events
+from theseus_track.sinks.tensorboard.tags import figure_tag
 from theseus_track.store import Store
 
 FILE = "tests.replay.test_shown:Drawn"
@@ -45,16 +49,6 @@ def replay(root: Path, *words: str) -> int:
     return code
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    """A training that was shown in TensorBoard, with checkpoints at steps 2 and 4."""
-    path = tmp_path / "root"
-    SmallWithAnalysis(steps=4, checkpoint_every=2)(
-        path, name="train", id="source", sinks=["tensorboard"]
-    )
-    return path
-
-
 def figures(logdir: Path) -> list[tuple[str, int, float]]:
     return [
         (one.name, one.step, one.wall_time)
@@ -63,10 +57,37 @@ def figures(logdir: Path) -> list[tuple[str, int, float]]:
     ]
 
 
+def events(root: Path) -> list[tuple[int, tuple[str, ...]]]:
+    """Return step and tags of all events that are shown of the run."""
+    return [
+        (event.step, tuple(value.tag for value in event.summary.value))
+        for folder in (root / "tensorboard").rglob("*")
+        if folder.is_dir()
+        for path in event_files(folder)
+        for event in read_events(path)
+        if event.summary.value
+    ]
+
+
 @pytest.mark.slow  # trains, replays and draws
-def test_it_appears_in_the_trackers_of_the_run(root: Path) -> None:
+def test_it_appears_in_the_trackers_of_the_run(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = [one for one in read_board(root / "tensorboard") if one.kind != "figure"]
-    assert replay(root) == 0
+    counted = events(root)
+    # The second time its first step comes late; the third time nothing is added.
+    for words, appended, begun in ((["--latest"], 1, 1), ([], 1, 0), ([], 0, 0)):
+        capsys.readouterr()
+        assert replay(root, *words) == 0
+        told = capsys.readouterr().out
+        # What was announced is what was written, and nothing went away.
+        counts = {"events appended": appended, "tags begun": begun}
+        line = str(Changes(where=str(root / "tensorboard" / "train"), counts=counts))
+        assert (line in told) == bool(appended), told
+        assert ("is made anew, sorted by step" in told) == (begun < appended)
+        assert len(events(root)) - len(counted) == appended
+        assert set(events(root)) >= set(counted)
+        counted = events(root)
     after = [one for one in read_board(root / "tensorboard") if one.kind != "figure"]
     drawn = Store(root).run("source")["drawn"]
     expected = [("drawn", result.step, result.wall_time) for result in drawn]
@@ -75,9 +96,12 @@ def test_it_appears_in_the_trackers_of_the_run(root: Path) -> None:
     # An event keeps its time as a double, to the last bit.
     assert shown == expected
     assert sorted(map(repr, before)) == sorted(map(repr, after))
-    # The second time nothing is added.
-    assert replay(root) == 0
-    assert figures(root / "tensorboard") == expected
+    where = ("train/theseus", figure_tag("drawn", ""))
+    for loader in LOADERS:
+        with serve(root / "tensorboard", loader) as board:
+            wait_until(lambda: board.steps(*where) == [2, 4], 60, "not all is served")
+            served = board.images(*where)
+        assert [("drawn", step, time) for step, time, _ in served] == expected
 
 
 @pytest.mark.slow  # trains, replays and starts wandb

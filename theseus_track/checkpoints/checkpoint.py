@@ -121,7 +121,7 @@ class Found:
         if group is None and len(groups) > 1:
             raise BadInput(
                 f"{self.directory} holds checkpoints of several groups: "
-                f"{_counted(groups)}. Choose one of them."
+                f"{_counted(groups)}. Choose one of them with --group."
             )
         if group is not None and group not in {c.group for c in self.checkpoints}:
             raise NotFound(

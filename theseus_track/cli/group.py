@@ -19,6 +19,7 @@ __all__ = ["main"]
 # inside its function, so that `--help` stays fast and imports no JAX.
 _COMMANDS = {
     "checkpoints": "theseus_track.cli.checkpoints",
+    "compare": "theseus_track.cli.compare",
     "dashboard": "theseus_track.cli.dashboard",
     "demo": "theseus_track.cli.demo",
     "find": "theseus_track.cli.find",

@@ -2,11 +2,18 @@
 
 import re
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from theseus_track.cli.options import root_option, sinks_option
+from theseus_track.cli.options import (
+    chosen_steps,
+    recipe_option,
+    root_option,
+    sinks_option,
+    step_options,
+)
 
 if TYPE_CHECKING:
     from theseus_track.replay import Outcome, Request, Target
@@ -38,10 +45,7 @@ def _shard(_ctx: click.Context, _option: click.Parameter, text: str | None) -> A
     help="The question: a registered key, module:Class or file.py:Class; repeatable.",
 )
 @root_option
-@click.option(
-    "--steps", metavar="A:B:C", help="From step A, before B, every C; as a slice."
-)
-@click.option("--step", type=int, help="This step only.")
+@step_options
 @click.option("--latest", is_flag=True, help="The latest checkpoint only.")
 @click.option(
     "--missing",
@@ -62,12 +66,13 @@ def _shard(_ctx: click.Context, _option: click.Parameter, text: str | None) -> A
     is_flag=True,
     help="Write into the trackers without asking.",
 )
-@click.option("--into", metavar="RUN", help="Put the results into this run.")
 @click.option(
-    "--recipe",
-    metavar="FILE[:OBJECT]",
-    help="What makes the checkpoints runnable, for a run without a job of ours.",
+    "--companion",
+    is_flag=True,
+    help="Leave the W&B run as it is, and show the results in one beside it.",
 )
+@click.option("--into", metavar="RUN", help="Put the results into this run.")
+@recipe_option
 @click.option(
     "--probe",
     metavar="NAME",
@@ -77,9 +82,13 @@ def _shard(_ctx: click.Context, _option: click.Parameter, text: str | None) -> A
 )
 @click.option(
     "--batch",
-    metavar="FILE.npz",
-    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE.npz|FILE.py:FUNCTION",
     help="Look at these arrays, by name, instead of the stored batch.",
+)
+@click.option(
+    "--group",
+    metavar="GROUP",
+    help="Which checkpoints, as theseus-track checkpoints lists their groups.",
 )
 @click.option(
     "--shard",
@@ -127,10 +136,12 @@ def command(
     sinks: tuple[str, ...],
     ledger_only: bool,
     yes: bool,
+    companion: bool,
     into: str | None,
     recipe: str | None,
     probe: str,
     batch: str | None,
+    group: str | None,
     shard: tuple[int, int] | None,
     engine: str,
     workers: int,
@@ -146,9 +157,11 @@ def command(
     """
     import theseus_track.demo  # noqa: F401 (registers its jobs)
     import theseus_track.replay as replay
+    from theseus_track.cli.output import one_line
     from theseus_track.cli.progress import Bar
+    from theseus_track.run.probe import batch_of
 
-    chosen = _steps(steps, step, latest=latest)
+    chosen = chosen_steps(steps, step, latest=latest)
     # Registered under a key in this process alone: a worker looks for the class.
     analyses = tuple(map(_found_anywhere, analyses))
     target = replay.find_target(
@@ -158,29 +171,39 @@ def command(
         recipe=recipe,
         into=into,
         allow_partial=allow_partial,
+        group=group,
     )
-    arrays = None if batch is None else _arrays(batch)
+    arrays = batch_of(_batch(batch))
     shown = () if ledger_only else sinks or _own_sinks(target.run)
+    if companion and not _of_wandb(shown):
+        goes = ", ".join(shown) or "no tracker"
+        raise click.UsageError(
+            f"--companion is for W&B, and the results go to {goes}. Add --to wandb."
+        )
+    agreed = yes or companion
     if follow:
         if dry_run or shard or engine == "ray":
             raise click.UsageError(
                 "--follow goes with neither --dry-run, --shard nor --engine ray."
             )
-        _agree(shown, yes=yes)
+        _agree(shown, agreed=agreed)
         outcome = replay.follow(
             target, chosen, probe=probe, batch=arrays, strict=strict, tell=click.echo
         )
-        _end(outcome, target, shown)
-    plan = replay.plan_replay(target, chosen, only_missing=missing)
+        _end(outcome, target, shown, companion=companion)
+    plan = replay.plan_replay(
+        target, chosen, only_missing=missing, probe=probe, batch=arrays
+    )
     part = shard or replay.slurm_part()
     plan = plan if part is None else plan.shard(*part)
     click.echo(str(plan))
-    for sink in shown if plan.due else ():
-        click.echo(f"  {sink}: each result is added at its own step; none is deleted")
+    # Of several parts each writes to the ledger only, and `sync` delivers.
+    told = replay.announcement(plan, () if part else shown, companion=companion)
+    for sink, change in told.items():
+        click.echo(one_line(f"  {sink}: {change}"))
     if dry_run:
         return
-    if plan.due:
-        _agree(shown, yes=yes)
+    _agree(told, agreed=agreed)
     if engine == "ray":
         request = replay.Request(
             what=what,
@@ -192,6 +215,7 @@ def command(
             only_missing=missing,
             probe=probe,
             allow_partial=allow_partial,
+            group=group,
         )
         refused = bool(batch or part or strict)
         outcome = _on_ray(request, workers=workers, gpus=gpus, refused=refused)
@@ -206,34 +230,45 @@ def command(
                 tell=bar,
             )
     # One process delivers for all parts, when the last of them is done.
-    _end(outcome, target, () if part else shown)
+    _end(outcome, target, () if part else shown, companion=companion)
 
 
 def _own_sinks(run: "Run | None") -> tuple[str, ...]:
     return () if run is None else tuple(run.info.sinks)
 
 
-def _agree(sinks: tuple[str, ...], *, yes: bool) -> None:
+def _of_wandb(sinks: Iterable[str]) -> list[str]:
+    return [sink for sink in sinks if sink.partition(":")[0] == "wandb"]
+
+
+def _agree(sinks: Iterable[str], *, agreed: bool) -> None:
     """Ask before rows are added to a W&B run, which cannot be taken back."""
-    named = [sink for sink in sinks if sink.partition(":")[0] == "wandb"]
-    if not named or yes:
+    named = _of_wandb(sinks)
+    if not named or agreed:
         return
     if not sys.stdin.isatty():
         raise click.UsageError(
             f"The results will be added to {named[0]}, and nobody can be asked. Agree "
-            "with --yes, or keep them in the ledger with --ledger-only."
+            "with --yes, show them in a run beside it with --companion, or keep them "
+            "in the ledger with --ledger-only."
         )
     click.confirm(f"Add the results to {named[0]}?", abort=True)
 
 
-def _end(outcome: "Outcome", target: "Target", sinks: tuple[str, ...]) -> NoReturn:
+def _end(
+    outcome: "Outcome",
+    target: "Target",
+    sinks: tuple[str, ...],
+    *,
+    companion: bool,
+) -> NoReturn:
     """Deliver, say what was done, and end with the exit code that says it, too."""
     from theseus_track.cli.output import one_line
     from theseus_track.sinks import sync
 
     lines, code = str(outcome).splitlines(), outcome.exit_code
     if sinks and (outcome.done or target.run is not None):
-        report = sync(target.id, to=sinks, root=target.root)
+        report = sync(target.id, to=sinks, root=target.root, companion=companion)
         lines += str(report).splitlines()
         code = code if report.complete else 3
     if outcome.done:
@@ -264,26 +299,13 @@ def _found_anywhere(spec: str) -> str:
     return spec_of(load_job(spec))
 
 
-def _steps(text: str | None, step: int | None, *, latest: bool) -> Any:
-    from theseus_track.replay import Steps, parse_steps
+def _batch(text: str | None) -> Any:
+    """Return what `--batch` names: the path of a file, or a function."""
+    from theseus_track.jobs.load import load_class
 
-    if sum((text is not None, step is not None, latest)) > 1:
-        raise click.UsageError("Give only one of --steps, --step and --latest.")
-    if step is not None:
-        return parse_steps(str(step))
-    return parse_steps(text) if text is not None else Steps(latest=latest)
-
-
-def _arrays(path: str) -> dict[str, Any]:
-    import numpy as np
-
-    from theseus_track.errors import BadInput
-
-    try:
-        # No pickles: a file of somebody else's must not run code.
-        with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except (OSError, ValueError, AttributeError) as error:
-        raise BadInput(
-            f"{path} holds no arrays by name: {error}. Write it with numpy.savez."
-        ) from error
+    if text is None or ":" not in text:
+        return text
+    found = load_class(text)
+    if not callable(found):
+        raise click.UsageError(f"--batch {text} is no function that makes a batch.")
+    return found

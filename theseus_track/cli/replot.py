@@ -1,10 +1,13 @@
 """`theseus-track replot RUN`: draw results again from their stored values."""
 
-from typing import Any
-
 import click
 
-from theseus_track.cli.options import root_option, sinks_option
+from theseus_track.cli.options import (
+    chosen_steps,
+    root_option,
+    sinks_option,
+    step_options,
+)
 
 __all__ = ["command"]
 
@@ -21,10 +24,7 @@ __all__ = ["command"]
     help="Whose plot: a registered key, module:Class or file.py:Class; repeatable.",
 )
 @root_option
-@click.option(
-    "--steps", metavar="A:B:C", help="From step A, before B, every C; as a slice."
-)
-@click.option("--step", type=click.IntRange(min=0), help="This step only.")
+@step_options
 @click.option(
     "--again",
     is_flag=True,
@@ -58,7 +58,7 @@ def command(
         outcome = replot(
             run,
             analyses,
-            steps=_steps(steps, step),
+            steps=chosen_steps(steps, step),
             root=root,
             again=again,
             strict=strict,
@@ -72,13 +72,3 @@ def command(
     for line in lines:
         click.echo(one_line(line))
     raise SystemExit(code)
-
-
-def _steps(text: str | None, step: int | None) -> Any:
-    from theseus_track.replay import Steps, parse_steps
-
-    if text is not None and step is not None:
-        raise click.UsageError("Give only one of --steps and --step.")
-    if step is not None:
-        return parse_steps(str(step))
-    return Steps() if text is None else parse_steps(text)

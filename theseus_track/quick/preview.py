@@ -11,12 +11,14 @@ from typing import Any
 
 from theseus_track.analysis import AnalysisBase, instrument
 from theseus_track.analysis.host import to_host
+from theseus_track.analysis.taken import draw, why_not_drawn
 from theseus_track.errors import AnalysisFault, BadInput
-from theseus_track.quick.analysis_job import AnalysisJob
-from theseus_track.quick.session import quick
+from theseus_track.jobs import Recipe
+from theseus_track.quick.saved import saved_variables
 from theseus_track.records import dumps
 from theseus_track.render import normalise, private_pyplot
 from theseus_track.render.files import figure_files
+from theseus_track.replay import find_target
 from theseus_track.store import Run
 
 __all__ = ["Preview", "preview"]
@@ -32,12 +34,14 @@ class Preview:
         value: What `analyze` returned, on the host.
         files: By part ("" where there is one) and suffix, the bytes of a file: "png"
             and "pdf" of a figure, "json" of anything else.
+        undrawn: Why `plot` was not called, because a branch was not taken; else None.
     """
 
     name: str
     step: int | None
     value: Any
     files: Mapping[str, Mapping[str, bytes]]
+    undrawn: str | None = None
 
     def save(self, directory: str | os.PathLike[str]) -> list[Path]:
         """Write the files to a directory; return their paths."""
@@ -57,24 +61,28 @@ class Preview:
     def _repr_html_(self) -> str:
         at = "" if self.step is None else f" at step {self.step}"
         head = f"<p><code>{html.escape(self.name)}</code>{at}</p>"
-        return head + "".join(map(_shown, self.files, self.files.values()))
+        why = f"<p>{html.escape(self.undrawn)}</p>" if self.undrawn else ""
+        return head + why + "".join(map(_shown, self.files, self.files.values()))
 
 
 def preview(
     analysis: type[AnalysisBase] | AnalysisBase,
-    target: Callable[..., Any] | Run,
+    target: Callable[..., Any] | Run | Recipe,
     *args: Any,
     step: int | None = None,
+    checkpoints: str | os.PathLike[str] | None = None,
     **kwargs: Any,
 ) -> Preview:
     """Run one analysis and show what it draws; write nothing.
 
     Args:
         analysis: The analysis, a class or an instance.
-        target: An eval step, or a run of ours, whose job is made anew from a
-            checkpoint.
+        target: An eval step; a run, whose own recipe is loaded or whose job is made
+            anew; or a recipe.
         *args: Of the eval step.
-        step: Of the run: which checkpoint; None for the latest.
+        step: Which checkpoint, of the run or of `checkpoints`; None for the latest.
+        checkpoints: The directory of the checkpoints of a recipe; without it, its
+            variables must be arrays.
         **kwargs: Of the eval step.
 
     Returns:
@@ -82,7 +90,7 @@ def preview(
 
     Raises:
         AnalysisFault: When select, analyze or plot fails.
-        NotFound: When the run has no such checkpoint.
+        NotFound: When there is no such checkpoint.
         BadInput: When arguments do not fit the target.
 
     Example:
@@ -105,14 +113,24 @@ def preview(
         preview(Mean, nn.Dense(2).apply, variables, x)
         ```
     """
+    if isinstance(target, Run | Recipe) and (args or kwargs):
+        raise BadInput("A run or recipe has its own batch; give only the step.")
+    if checkpoints is not None and not isinstance(target, Recipe):
+        raise BadInput(
+            f"checkpoints={os.fspath(checkpoints)!r} goes with a recipe, not with a "
+            f"{type(target).__name__}."
+        )
     if isinstance(target, Run):
-        if args or kwargs:
-            raise BadInput("A run has its own batch; give only the step.")
         return _of_run(analysis, target, step)
+    if isinstance(target, Recipe) and checkpoints is not None:
+        return _of_recipe(analysis, target, checkpoints, step)
     if step is not None:
         raise BadInput(
             f"step={step} chooses a checkpoint of a run; there is none here."
         )
+    if isinstance(target, Recipe):
+        args = (target.variables, target.make_batch())
+        return _shown_of(analysis, target.eval_step, args, {}, None)
     return _shown_of(analysis, target, args, kwargs, None)
 
 
@@ -121,14 +139,20 @@ def _of_run(
 ) -> Preview:
     cls = analysis if isinstance(analysis, type) else type(analysis)
     # The run's directory stands in `runs` of its root.
-    with quick(run.dir.parent.parent) as session:
-        session.build(cls, "preview")
-        found = session.find().nonce(run.id).checkpoint()
-        (found.latest() if step is None else found.step(step)).resume()
-        job = session.create()
-        assert isinstance(job, AnalysisJob)  # What is built for an analysis.
-        args = (job.trainer.state.variables, job.batch())
-        return _shown_of(job.analysis, job.trainer.eval_step, args, {}, job.step)
+    target = find_target(run.id, [cls], root=run.dir.parent.parent)
+    (bound,) = target.analyses
+    return _of_recipe(bound, target.recipe, target.directory, step)
+
+
+def _of_recipe(
+    analysis: type[AnalysisBase] | AnalysisBase,
+    recipe: Recipe,
+    directory: str | os.PathLike[str],
+    step: int | None,
+) -> Preview:
+    chosen, variables = saved_variables(recipe, directory, step)
+    args = (variables, recipe.make_batch())
+    return _shown_of(analysis, recipe.eval_step, args, {}, chosen)
 
 
 def _shown_of(
@@ -140,15 +164,19 @@ def _shown_of(
 ) -> Preview:
     _, values = instrument(fn, [analysis], strict=True)(*args, **kwargs)
     (host,) = to_host(values)
+    shown = Preview(name=host.entry.name, step=step, value=host.value, files={})
+    if why := why_not_drawn(host.analysis, host.valid):
+        return dataclasses.replace(shown, undrawn=why)
     try:
         with private_pyplot():
-            parts = normalise(host.analysis.plot(host.value))
-            files = {part: _files(drawn) for part, drawn in parts.items()}
+            drawn = draw(host.analysis, host.value, host.entry.paths, host.valid)
+            parts = normalise(drawn)
+            files = {part: _files(one) for part, one in parts.items()}
     except Exception as error:
         raise AnalysisFault(
             f"plot of {host.entry.name!r} failed: {type(error).__name__}: {error}"
         ) from error
-    return Preview(name=host.entry.name, step=step, value=host.value, files=files)
+    return dataclasses.replace(shown, files=files)
 
 
 def _files(drawn: Any) -> dict[str, bytes]:

@@ -5,6 +5,7 @@ results in the ledger, at the steps and times of the checkpoints, then in tracke
 What is there already is not done again, whenever the process was killed.
 """
 
+from theseus_track.replay.announcing import announcement
 from theseus_track.replay.backfill import backfill, follow
 from theseus_track.replay.on_ray import Request, replay_on_ray
 from theseus_track.replay.outcome import Outcome
@@ -22,6 +23,7 @@ __all__ = [
     "Request",
     "Steps",
     "Target",
+    "announcement",
     "backfill",
     "find_target",
     "follow",

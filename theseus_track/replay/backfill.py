@@ -9,9 +9,10 @@ from theseus_track.errors import NotFound
 from theseus_track.jobs.evaluation import PROBE
 from theseus_track.replay.outcome import Outcome, joined
 from theseus_track.replay.plan import ReplayPlan, plan_replay
-from theseus_track.replay.replayer import Replayer, Tell
+from theseus_track.replay.replayer import Replayer
 from theseus_track.replay.selection import Steps
 from theseus_track.replay.target import Target
+from theseus_track.sinks.syncing import Tell
 from theseus_track.store.run_state import RUNNING, state_of
 
 __all__ = ["backfill", "follow"]
@@ -35,9 +36,9 @@ def backfill(
     Args:
         plan: What to do.
         probe: What the batch is called in the ledger.
-        batch: The batch, a pytree of arrays. Default: the one that the run stored
-            under that name, so that results can be compared with those of the
-            training, else the recipe's.
+        batch: The batch, a pytree of arrays, a function that makes it, or the path of
+            an `.npz` file. Default: the one that the run stored under that name, so
+            that results can be compared with those of the training, else the recipe's.
         strict: Raise the first fault instead of leaving it out.
         allow_partial: Where a checkpoint lacks an array or has one of another shape,
             take that of the recipe's `variables`; the results say so.
@@ -99,7 +100,8 @@ def follow(
             # Asked before looking, so that the last checkpoint is not missed.
             last = not _is_training(target)
             try:
-                outcome = replayer.run(plan_replay(target, steps))
+                plan = plan_replay(target, steps, probe=probe, batch=batch)
+                outcome = replayer.run(plan)
             except NotFound:
                 outcome = Outcome(
                     run=target.id, done=(), skipped=0, failed={}, faults={}

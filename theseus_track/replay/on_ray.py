@@ -11,9 +11,9 @@ from theseus_track.jobs.evaluation import PROBE
 from theseus_track.replay.backfill import backfill
 from theseus_track.replay.outcome import Outcome, joined
 from theseus_track.replay.plan import ReplayPlan, plan_replay
-from theseus_track.replay.replayer import Tell
 from theseus_track.replay.selection import Steps
 from theseus_track.replay.target import find_target
+from theseus_track.sinks.syncing import Tell
 
 __all__ = ["Request", "replay_on_ray"]
 
@@ -34,6 +34,7 @@ class Request:
         only_missing: As for `plan_replay`.
         probe: As for `backfill`.
         allow_partial: As for `backfill`.
+        group: As for `find_target`.
     """
 
     what: str
@@ -45,6 +46,7 @@ class Request:
     only_missing: bool = False
     probe: str = PROBE
     allow_partial: bool = False
+    group: str | None = None
 
     def plan(self) -> ReplayPlan:
         """Look at checkpoints and ledger as they are now."""
@@ -55,8 +57,11 @@ class Request:
             recipe=self.recipe,
             into=self.into,
             allow_partial=self.allow_partial,
+            group=self.group,
         )
-        return plan_replay(target, self.steps, only_missing=self.only_missing)
+        return plan_replay(
+            target, self.steps, only_missing=self.only_missing, probe=self.probe
+        )
 
 
 def replay_on_ray(

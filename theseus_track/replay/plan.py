@@ -3,21 +3,24 @@
 import dataclasses
 import hashlib
 from collections.abc import Iterable, Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from theseus_track.analysis import AnalysisBase, draw_hash, measure_hash
 from theseus_track.checkpoints import Checkpoint, Ignored, find_checkpoints
+from theseus_track.jobs.evaluation import PROBE
 from theseus_track.replay.selection import Steps
 from theseus_track.replay.target import Target
+from theseus_track.run.probe import batch_hash, batch_of
 from theseus_track.store import Result
 
 __all__ = ["Planned", "ReplayPlan", "plan_replay"]
 
-Status = Literal["new", "changed", "done", "redraw"]
+Status = Literal["new", "changed", "batch", "done", "redraw"]
 
 _TOLD: Mapping[Status, str] = {
     "new": "to compute",
     "changed": "to compute again (the measuring changed)",
+    "batch": "to compute again (on another batch)",
     "done": "there already",
     "redraw": "there, drawn by other code (`theseus-track replot` draws them again)",
 }
@@ -31,8 +34,9 @@ class Planned:
         step: Its training step, >= 0.
         checkpoint: The checkpoint.
         status: NAME -> "new" without a result, "changed" with one of other measuring
-            code, "redraw" with one of other drawing code (which `replot` draws
-            again without the model), "done" with an equal one.
+            code, "batch" with one of another batch, "redraw" with one of other drawing
+            code (which `replot` draws again without the model), "done" with an equal
+            one.
     """
 
     step: int
@@ -42,7 +46,9 @@ class Planned:
     @property
     def due(self) -> list[str]:
         """The NAMEs to compute."""
-        return [name for name, s in self.status.items() if s in ("new", "changed")]
+        return [
+            name for name, s in self.status.items() if s in ("new", "changed", "batch")
+        ]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,9 +98,10 @@ class ReplayPlan:
 
     def __str__(self) -> str:
         """Say what will be done, one line for each analysis and broken checkpoint."""
+        count = len(self.checkpoints)
         place = "a new run" if self.target.run is None else "the run"
         lines = [
-            f"{self.target.directory}: {len(self.checkpoints)} checkpoints, results "
+            f"{self.target.directory}: {count} checkpoint{'s' * (count != 1)}, results "
             f"go to {place} {self.target.name} (id {self.target.id})."
         ]
         for name, found in self.counts().items():
@@ -116,7 +123,12 @@ class ReplayPlan:
 
 
 def plan_replay(
-    target: Target, steps: Steps | None = None, *, only_missing: bool = False
+    target: Target,
+    steps: Steps | None = None,
+    *,
+    only_missing: bool = False,
+    probe: str = PROBE,
+    batch: Any = None,
 ) -> ReplayPlan:
     """Compare the checkpoints with the ledger; computes nothing.
 
@@ -124,7 +136,9 @@ def plan_replay(
         target: What is replayed.
         steps: Which steps; default all.
         only_missing: Leave alone what has any result at a step, also one of other
-            measuring code.
+            measuring code or of another batch.
+        probe: As for `backfill`.
+        batch: As for `backfill`.
 
     Returns:
         The plan.
@@ -133,16 +147,20 @@ def plan_replay(
         NotFound: When there is no checkpoint, or none at the steps asked for.
     """
     found = find_checkpoints(target.directory, step_of=target.recipe.step)
-    whole = found.by_step()
+    whole = found.by_step(target.group)
     chosen = (steps or Steps()).choose(whole)
     latest = _latest_results(target)
+    looked_at = _batch_hash(target, probe, batch)
     planned = [
         Planned(
             step=step,
             checkpoint=whole[step],
             status={
                 analysis.NAME: _status(
-                    analysis, latest.get((analysis.NAME, step)), only_missing
+                    analysis,
+                    latest.get((analysis.NAME, step)),
+                    only_missing=only_missing,
+                    batch=looked_at,
                 )
                 for analysis in target.analyses
             },
@@ -152,7 +170,11 @@ def plan_replay(
     return ReplayPlan(
         target=target,
         checkpoints=tuple(planned),
-        broken=tuple(c for c in found.checkpoints if c.state == "broken"),
+        broken=tuple(
+            c
+            for c in found.checkpoints
+            if c.state == "broken" and target.group in (None, c.group)
+        ),
         ignored=found.ignored,
     )
 
@@ -172,8 +194,20 @@ def _with_values(results: Iterable[Result]) -> Iterable[Result]:
     return (r for r in results if r.values_record and r.result_record)
 
 
+def _batch_hash(target: Target, probe: str, batch: Any) -> str | None:
+    """Return the hash of the batch that will be looked at; None where it is new."""
+    if batch is not None:
+        return batch_hash(batch_of(batch))
+    stored = target.run.probes.get(probe) if target.run is not None else None
+    return stored.hash if stored is not None else None
+
+
 def _status(
-    analysis: AnalysisBase, result: Result | None, only_missing: bool
+    analysis: AnalysisBase,
+    result: Result | None,
+    *,
+    only_missing: bool,
+    batch: str | None,
 ) -> Status:
     if result is None or result.values_record is None:
         return "new"
@@ -181,5 +215,9 @@ def _status(
         return "done"
     if result.values_record.measure != measure_hash(analysis):
         return "changed"
+    if None not in (batch, result.values_record.probe) and (
+        result.values_record.probe != batch
+    ):
+        return "batch"
     drawn = result.result_record.draw if result.result_record else None
     return "done" if drawn in (None, draw_hash(analysis)) else "redraw"

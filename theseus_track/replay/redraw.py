@@ -3,25 +3,24 @@
 import dataclasses
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Literal, Self
 
 from theseus_track.analysis import AnalysisBase, draw_hash, measure_hash
+from theseus_track.analysis.taken import draw, why_not_drawn
 from theseus_track.errors import AnalysisFault, BadInput, NotFound, TheseusError
 from theseus_track.jobs.rebuild import rebuild
-from theseus_track.records import Source, ValuesRecord
+from theseus_track.records import Source
 from theseus_track.render import RenderedPart, Renderer, normalise, private_pyplot
 from theseus_track.replay.redrawn import Redrawn
 from theseus_track.replay.selection import Steps
 from theseus_track.replay.target import analysis_of
+from theseus_track.sinks.syncing import Tell
 from theseus_track.store import LedgerWriter, NewPart, NewResult, Result, Run, Store
 from theseus_track.store.claim import Claim
 
 __all__ = ["replot"]
-
-Tell = Callable[[int, int], None]
-"""Called with how many results are done and how many there are."""
 
 # Seconds between two signs of life of the writer.
 _BEAT = 30.0
@@ -120,9 +119,11 @@ class _Redrawer:
     def draw(self, analysis: AnalysisBase, result: Result) -> None:
         """Draw one result; a fault leaves the older drawing as it is."""
         try:
-            value = result.values
+            values = result.values_record
+            assert values is not None  # chosen by it
             with private_pyplot():
-                parts = self._renderer.render(normalise(analysis.plot(value)))
+                drawn = draw(analysis, result.values, values.paths, values.valid)
+                parts = self._renderer.render(normalise(drawn))
         # The user's plot may raise anything, `sys.exit` included; it costs this one
         # result.
         except (Exception, SystemExit) as error:
@@ -199,17 +200,12 @@ def _status(analysis: AnalysisBase, result: Result, *, again: bool) -> Status:
     assert values is not None  # chosen by it
     if values.measure not in (None, measure_hash(analysis)):
         return "outdated"
-    if not _reached(values):
+    if why_not_drawn(analysis, values.valid):
         return "done"
     whole = drawn is not None and drawn.error is None
     if whole and drawn is not None and drawn.draw == draw_hash(analysis) and not again:
         return "done"
     return "due"
-
-
-def _reached(values: ValuesRecord) -> bool:
-    # Where a branch was not taken there are zeros, which are not drawn.
-    return all(values.valid.values())
 
 
 def _origin(result: Result) -> Source:

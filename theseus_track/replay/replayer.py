@@ -18,14 +18,12 @@ from theseus_track.replay.plan import Planned, ReplayPlan
 from theseus_track.replay.prefetch import prefetched
 from theseus_track.replay.target import Target
 from theseus_track.run import CloseReport, RunHandle, open_run, reopen_run
-from theseus_track.run.probe import same_batch
+from theseus_track.run.probe import batch_of, same_batch
 from theseus_track.run.rank import decided_by_rank_zero
+from theseus_track.sinks.syncing import Tell
 from theseus_track.store import Store
 
-__all__ = ["Replayer", "Tell"]
-
-Tell = Callable[[int, int], None]
-"""Called with how many checkpoints are done and how many there are."""
+__all__ = ["Replayer"]
 
 _LONG = 7 * 24 * 3600.0
 
@@ -70,7 +68,8 @@ class Replayer:
         self._probe = probe
         self._strict = strict
         self._allow_partial = allow_partial
-        self._batch = same_batch(target.run, probe, make) if batch is None else batch
+        given = batch_of(batch)
+        self._batch = same_batch(target.run, probe, make) if given is None else given
         step = _jitted(target.recipe)
         sound, self.faults = _sound(step, target, self._batch, strict=strict)
         self._step = instrument(step, sound, strict=strict) if sound else None
@@ -255,6 +254,9 @@ def _undrawn(
     names = {analysis.NAME for analysis in target.analyses}
     found: dict[str, tuple[tuple[int, ...], str]] = {}
     for result in Store(target.root).run(target.id).results():
+        record = result.result_record
+        if record is not None and record.phase == "branch":
+            continue  # Left out on purpose: its branch was not taken.
         if result.error and result.name in names and result.step in done:
             steps, why = found.get(result.name, ((), result.error))
             found[result.name] = ((*steps, result.step), why)

@@ -30,6 +30,7 @@ class Target:
         recipe: How to run them.
         analyses: The questions, as instances.
         recipe_file: What the recipe was loaded from, or None for a run's own job.
+        group: Which checkpoints of the directory, where it holds several groups.
     """
 
     root: Path
@@ -40,6 +41,7 @@ class Target:
     recipe: Recipe
     analyses: tuple[AnalysisBase, ...]
     recipe_file: str | None
+    group: str | None = None
 
 
 def find_target(
@@ -50,6 +52,7 @@ def find_target(
     recipe: str | None = None,
     into: str | None = None,
     allow_partial: bool = False,
+    group: str | None = None,
 ) -> Target:
     """Find out what a replay is of; runs and writes nothing.
 
@@ -65,6 +68,10 @@ def find_target(
         allow_partial: Draw the initial parameters of the run's own job, which are
             taken where a checkpoint has none that fit.
 
+        group: Which checkpoints, where the directory holds those of several models
+            or runs: what `theseus-track checkpoints` lists as GROUP. A group has a
+            run of its own.
+
     Returns:
         The target.
 
@@ -73,7 +80,7 @@ def find_target(
         BadInput: When nothing says how to run the checkpoints.
     """
     where = resolve_root(root)
-    source, directory = _source(where, what)
+    source, directory = _source(where, what, group)
     made = [analysis_of(item) for item in analyses]
     if not made:
         raise BadInput("No analysis was given. Name one with -a KEY or -a FILE:CLASS.")
@@ -87,16 +94,19 @@ def find_target(
     return Target(
         root=where,
         run=goal,
-        name=goal.name if goal else resolved.name,
-        id=goal.id if goal else _directory_id(resolved),
+        name=goal.name if goal else _directory_name(resolved, group),
+        id=goal.id if goal else _directory_id(resolved, group),
         directory=resolved,
         recipe=how,
         analyses=tuple(made),
         recipe_file=file,
+        group=group,
     )
 
 
-def _source(root: Path, what: str | os.PathLike[str]) -> tuple[Run | None, Path]:
+def _source(
+    root: Path, what: str | os.PathLike[str], group: str | None
+) -> tuple[Run | None, Path]:
     """Find the run and its checkpoints, or a directory that no run names."""
     text = os.fspath(what)
     try:
@@ -105,7 +115,7 @@ def _source(root: Path, what: str | os.PathLike[str]) -> tuple[Run | None, Path]
         path = Path(text).expanduser()
         if not path.is_dir():
             raise
-        return _run_of(root, path), path
+        return _run_of(root, path, group), path
     directory = saved_in(run)
     if directory is None:
         named = run.info.checkpoints
@@ -117,16 +127,21 @@ def _source(root: Path, what: str | os.PathLike[str]) -> tuple[Run | None, Path]
     return run, directory
 
 
-def _run_of(root: Path, directory: Path) -> Run | None:
+def _run_of(root: Path, directory: Path, group: str | None) -> Run | None:
     """Return the run that was made for a directory by an earlier replay."""
     if not root.is_dir():
         return None
-    wanted = _directory_id(directory.resolve())
+    wanted = _directory_id(directory.resolve(), group)
     return next((run for run in Store(root).runs() if run.id == wanted), None)
 
 
-def _directory_id(directory: Path) -> str:
-    return f"replay-{hashlib.sha256(str(directory).encode()).hexdigest()[:8]}"
+def _directory_id(directory: Path, group: str | None) -> str:
+    text = str(directory) if group is None else f"{directory}\n{group}"
+    return f"replay-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+
+
+def _directory_name(directory: Path, group: str | None) -> str:
+    return "-".join(filter(None, [directory.name, (group or "").strip("/_-")]))
 
 
 def analysis_of(item: str | type[AnalysisBase]) -> AnalysisBase:
