@@ -16,7 +16,7 @@ ARGS ?=
 WORKERS ?= 2
 DEMO_STEPS ?= 20
 NEWEST_PYTHON ?=
-SYSTEM_PACKAGES ?=
+SYSTEM_PACKAGES ?= chromium
 
 # The releases that are tried beside the newest; README.md and pyproject.toml name them.
 FLOOR := jax==0.9.0 flax==0.12.6
@@ -43,7 +43,7 @@ demo: $(RUNTIME) ## Train a small GPT and look inside it while it trains.
 	$(BIN)/theseus-track demo $(ARGS)
 
 .PHONY: test
-test: lint docs wheel pytest ## Run the whole gate, as the CI does.
+test: lint ui docs wheel pytest ## Run the whole gate, as the CI does.
 
 .PHONY: lint
 lint: $(TOOLS) ## Check format, style, types, layers, dependencies, spelling, workflow.
@@ -54,6 +54,14 @@ lint: $(TOOLS) ## Check format, style, types, layers, dependencies, spelling, wo
 	$(BIN)/deptry theseus_track analyses
 	$(BIN)/codespell
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+
+.PHONY: ui
+ui: $(TOOLS) ## Check and test the dashboard's pages, and that what is shipped is built from them.
+	PATH="$(abspath $(BIN)):$$PATH" .ci/check-ui
+
+.PHONY: pages
+pages: $(TOOLS) ## Build the dashboard's pages from ui/ into the package; commit both.
+	PATH="$(abspath $(BIN)):$$PATH" .ci/check-ui build
 
 .PHONY: docs
 docs: $(TOOLS) ## Build the documentation into site/.

@@ -45,6 +45,19 @@ def test_the_wheel_holds_both_packages_and_nothing_else(wheel: zipfile.ZipFile) 
 
 
 @pytest.mark.slow  # builds the wheel
+def test_the_wheel_holds_the_pages(wheel: zipfile.ZipFile) -> None:
+    pages = ROOT / "theseus_track" / "dashboard" / "static"
+    assert {file.name for file in pages.iterdir()} == {
+        "index.html",
+        "app.js",
+        "app.css",
+    }
+    for file in pages.iterdir():
+        shipped = wheel.read(f"theseus_track/dashboard/static/{file.name}")
+        assert shipped == file.read_bytes()
+
+
+@pytest.mark.slow  # builds the wheel
 def test_the_wheel_says_what_it_is(wheel: zipfile.ZipFile) -> None:
     info = f"theseus_track-{theseus_track.__version__}.dist-info"
     headers = HeaderParser().parsestr(wheel.read(f"{info}/METADATA").decode())

@@ -53,14 +53,24 @@ def guarded(door: Door) -> Iterator[Ask]:
         ("GET", [("Host", "HERE@evil.example")], 421),
         ("GET", [("Host", "HERE.evil.example")], 421),
         ("GET", [("Host", "")], 421),
+        ("GET", [("Host", "HERE,evil.example")], 421),
+        ("GET", [("Host", "localhost:1")], 421),
+        ("GET", [("Host", "evil.example"), ("X-Forwarded-Host", "HERE")], 421),
         ("GET", [("Origin", "http://evil.example")], 403),
         ("GET", [("Origin", "null")], 403),
+        ("GET", [("Origin", "HERE")], 403),
+        ("GET", [("Origin", "http://HERE"), ("Origin", "http://evil.example")], 403),
         ("GET", [("Origin", "http://HERE.evil.example")], 403),
         ("GET", [("Sec-Fetch-Site", "cross-site")], 403),
         ("GET", [("Sec-Fetch-Site", "same-site")], 403),
+        ("GET", [("Sec-Fetch-Site", "anything")], 403),
+        ("HEAD", [("Sec-Fetch-Site", "cross-site")], 403),
         ("POST", [], 405),
         ("PUT", [], 405),
+        ("PATCH", [], 405),
         ("DELETE", [], 405),
+        ("CONNECT", [], 405),
+        ("GEET", [], 405),
         ("OPTIONS", [("Access-Control-Request-Method", "GET")], 405),
         ("TRACE", [], 405),
     ],
@@ -80,6 +90,29 @@ def test_without_the_session_nothing_is_read(guarded: Ask, cookie: str) -> None:
     answer = guarded("/a", ("Cookie", cookie))
     assert answer.status == 401
     assert b"secret" not in answer.body
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "token=",
+        "token=wrong",
+        "token=wrong&token=TOKEN",
+        "token=TOKEN&token=TOKEN",
+        "token=TOKEN%00",
+        "token=%F0%9F%94%91",
+        "Token=TOKEN",
+        "token=" + "A" * 4000,
+    ],
+)
+def test_a_wrong_token_opens_nothing_and_spends_nothing(
+    door: Door, guarded: Ask, query: str
+) -> None:
+    token = door.token
+    answer = guarded(f"/?{query.replace('TOKEN', token)}")
+    assert answer.status == 401
+    assert "set-cookie" not in answer.headers
+    assert door.token == token
 
 
 def test_the_session_reads(door: Door, guarded: Ask) -> None:

@@ -1,7 +1,7 @@
 """The dashboard: runs and results of ledgers, for a browser. Reads only, without JAX.
 
 What comes in: the roots of ledgers, also other people's, whose content is not
-trusted. What goes out: an ASGI application with a page of all runs and their values
+trusted. What goes out: an ASGI application with pages of the runs and their values
 as JSON. `docs/dashboard.md` lists the addresses.
 """
 

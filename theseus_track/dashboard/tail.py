@@ -31,7 +31,8 @@ async def changes(
         pause: Seconds between two looks.
 
     Yields:
-        `data: {"runs": [KEY, ...], "gone": [KEY, ...]}` and an empty line.
+        `data: {"runs": [KEY, ...], "gone": [KEY, ...], "indexing": {"done": N,
+        "total": N}}` and an empty line.
     """
     before: dict[str, tuple[int, str]] = {}
     first, silent = True, 0.0
@@ -40,7 +41,8 @@ async def changes(
         changed = [key for key, seen in now.items() if before.get(key) != seen]
         gone = [key for key in before if key not in now]
         if changed or gone or first:
-            yield f"data: {dumps({'runs': changed, 'gone': gone})}\n\n"
+            told = {"runs": changed, "gone": gone, "indexing": library.indexing()}
+            yield f"data: {dumps(told)}\n\n"
             silent = 0.0
         elif silent >= _SILENCE:
             yield ": still here\n\n"
@@ -51,4 +53,7 @@ async def changes(
 
 
 def _look(library: Library) -> dict[str, tuple[int, str]]:
-    return {key: (len(run.records()), run.state) for key, run in library.runs().items()}
+    return {
+        key: (run.count, run.state) if run.complete else (-1, "")
+        for key, run in library.runs().items()
+    }

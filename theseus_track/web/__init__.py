@@ -7,5 +7,6 @@ with headers that keep its content from running scripts or loading anything.
 
 from theseus_track.web.door import Door
 from theseus_track.web.guard import Guard
+from theseus_track.web.static import static_routes
 
-__all__ = ["Door", "Guard"]
+__all__ = ["Door", "Guard", "static_routes"]

@@ -1,0 +1,3 @@
+/** What a bundler knows and TypeScript does not: style sheets are imported. */
+
+declare module "*.css";
