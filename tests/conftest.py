@@ -5,6 +5,8 @@ import signal
 
 import pytest
 
+from tests import compiled
+
 # JAX reads these when its backend starts, also in the processes that tests start.
 os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
@@ -16,6 +18,19 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 for name in ("THESEUS_INDEX", "THESEUS_ROOT", "THESEUS_TRACK"):
     os.environ.pop(name, None)
+
+compiled.begin()
+
+
+def pytest_collection_finish() -> None:
+    """Keep what this process compiles from now on."""
+    compiled.keep()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove what was kept, when every worker has ended."""
+    if not hasattr(config, "workerinput"):
+        compiled.end()
 
 
 def pytest_collection_modifyitems(
