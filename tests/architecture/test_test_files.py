@@ -7,7 +7,8 @@ import pytest
 from tests.architecture.project import ROOT
 
 # Calls that fail by themselves when what they check does not hold.
-CHECKING = ("assert", "check", "raises", "test_", "verify", "warns")
+# `expect` is how Playwright waits for what a page must show.
+CHECKING = ("assert", "check", "expect", "raises", "test_", "verify", "warns")
 
 
 def _test_functions(source: str) -> list[ast.FunctionDef]:

@@ -1,4 +1,4 @@
-"""Comparing pytrees to the last bit."""
+"""Comparing pytrees to the last bit, and to what fusion may change."""
 
 from typing import Any
 
@@ -15,6 +15,20 @@ def assert_same(actual, expected):
         jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True
     ):
         np.testing.assert_array_equal(_array(left), _array(right))
+
+
+def assert_near(actual, expected):
+    """Fail unless two pytrees of floats agree within 1e-6 of their largest value.
+
+    That is what an eval step's own outputs keep to in float32: more outputs can change
+    how XLA fuses a program, and on which processors that shows differs.
+    """
+    assert jax.tree.structure(actual) == jax.tree.structure(expected)
+    for left, right in zip(
+        jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True
+    ):
+        scale = max(float(np.abs(right).max()), 1e-30)
+        np.testing.assert_allclose(left, right, rtol=1e-6, atol=1e-6 * scale)
 
 
 def _array(leaf):

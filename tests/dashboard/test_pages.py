@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from tests.dashboard.browsing import Site, chromium, painted, site
+from tests.dashboard.browsing import Site, check_painted, chromium, site
 from tests.dashboard.ledger import fill, fill_hostile
 from tests.store.ledgers import metrics, run_info
 from theseus_track.dashboard import Library
@@ -71,16 +71,16 @@ def test_the_nearest_earlier_record_is_shown_with_its_step(
     served: Site, keys: dict[str, str]
 ) -> None:
     with served.page(_compare(keys, "step=20")) as page:
-        painted(page, f"{keys['one']}@20")
-        painted(page, f"{keys['two']}@15")
+        check_painted(page, f"{keys['one']}@20")
+        check_painted(page, f"{keys['two']}@15")
         expect(page.locator(".at.earlier")).to_have_text("step 15 ←")
         expect(page.locator("[data-missing]")).to_contain_text("no data")
         page.keyboard.press("e")
         expect(page.locator("[data-missing]")).to_have_count(2)
         page.keyboard.press("e")
         page.keyboard.press("ArrowRight")
-        painted(page, f"{keys['one']}@30")
-        painted(page, f"{keys['two']}@30")
+        check_painted(page, f"{keys['one']}@30")
+        check_painted(page, f"{keys['two']}@30")
         expect(page.locator("output strong")).to_have_text("30")
 
 
@@ -88,10 +88,10 @@ def test_a_difference_is_read_cell_by_cell_and_lives_in_the_address(
     served: Site, keys: dict[str, str]
 ) -> None:
     with served.page(_compare(keys, "step=20")) as page:
-        painted(page, f"{keys['one']}@20")
+        check_painted(page, f"{keys['one']}@20")
         page.keyboard.press("d")
-        painted(page, "difference@20-15")
-        drawing = page.locator("canvas[data-painted='difference@20-15']")
+        check_painted(page, "difference@20-15")
+        drawing = page.locator("canvas[data-check_painted='difference@20-15']")
         drawing.focus()
         for key in ("ArrowDown", "ArrowDown", "ArrowRight"):
             page.keyboard.press(key)
@@ -101,14 +101,14 @@ def test_a_difference_is_read_cell_by_cell_and_lives_in_the_address(
             ["121 at 1, 1", "116 at 1, 1", "5 at 1, 1"], use_inner_text=True
         )
         page.reload()
-        painted(page, "difference@20-15")
+        check_painted(page, "difference@20-15")
 
 
 def test_mean_and_deviation_say_over_how_many(
     served: Site, keys: dict[str, str]
 ) -> None:
     with served.page(_compare(keys, "step=30", "stat=std")) as page:
-        painted(page, "std@2")
+        check_painted(page, "std@2")
         expect(page.get_by_text("N = 2")).to_be_visible()
 
 
@@ -119,14 +119,14 @@ def test_results_of_another_probe_are_combined_only_when_told(
     with served.page(f"?page=compare&{chosen}&a=acts&stat=mean") as page:
         expect(page.locator(".badge.warn")).to_have_text("probe differs")
         page.get_by_text("Combine them anyway").click()
-        painted(page, "mean@2")
+        check_painted(page, "mean@2")
 
 
 def test_a_click_on_a_curve_moves_the_step(served: Site, keys: dict[str, str]) -> None:
     with served.page(_compare(keys, "m=train/loss")) as page:
-        painted(page, f"{keys['one']}@30")
+        check_painted(page, f"{keys['one']}@30")
         page.locator(".u-over").click(position={"x": 2, "y": 40})
-        painted(page, f"{keys['one']}@10")
+        check_painted(page, f"{keys['one']}@10")
         expect(page).to_have_url(re.compile("step=10"))
 
 
@@ -135,7 +135,7 @@ def test_runs_align_where_a_metric_falls_below(
 ) -> None:
     query = _compare(keys, "align=metric", "until=train/loss", "until=0.1")
     with served.page(query) as page:
-        painted(page, f"{keys['one']}@20")
+        check_painted(page, f"{keys['one']}@20")
 
 
 def test_images_lie_over_each_other(served: Site, keys: dict[str, str]) -> None:
@@ -148,10 +148,10 @@ def test_images_lie_over_each_other(served: Site, keys: dict[str, str]) -> None:
 
 def test_a_film_has_a_frame_for_each_step(served: Site, keys: dict[str, str]) -> None:
     with served.page(f"?page=film&run={keys['one']}&name=acts") as page:
-        painted(page, "strip:3")
-        painted(page, "film@30")
+        check_painted(page, "strip:3")
+        check_painted(page, "film@30")
         page.locator(".strip canvas").click(position={"x": 10, "y": 10})
-        painted(page, "film@10")
+        check_painted(page, "film@10")
         with page.expect_download() as saved:
             page.get_by_text("All steps (zip)").click()
         assert saved.value.suggested_filename == "one-acts.zip"
@@ -161,7 +161,7 @@ def test_a_result_has_its_files_and_what_it_comes_from(
     served: Site, keys: dict[str, str]
 ) -> None:
     with served.page(f"?page=result&run={keys['one']}&name=acts&step=20") as page:
-        painted(page, "result@20")
+        check_painted(page, "result@20")
         for label, name in (
             ("Values CSV", "acts-step20.csv"),
             ("PDF", "acts-step20.pdf"),
@@ -208,9 +208,9 @@ def test_the_pages_are_accessible_light_and_dark(
     queries = {
         f"?r={keys['one']}.0": ".diff",
         _compare(keys, "step=20", f"diff={keys['one']}", f"diff={keys['two']}"): (
-            "[data-painted^='difference']"
+            "[data-check_painted^='difference']"
         ),
-        f"?page=film&{one}=acts": "[data-painted='strip:3']",
+        f"?page=film&{one}=acts": "[data-check_painted='strip:3']",
         f"?page=result&{one}=broken": ".failure pre",
     }
     # The policy of the pages would refuse the checker's own script, too.
@@ -235,7 +235,7 @@ def test_a_phone_needs_no_sideways_scrolling(
 ) -> None:
     phone = {"width": 390, "height": 844}
     with served.page(_compare(keys), viewport=phone) as page:
-        painted(page, f"{keys['one']}@30")
+        check_painted(page, f"{keys['one']}@30")
         for query in ("", f"?page=film&run={keys['one']}", "?page=result"):
             assert _overhang(page) <= 0, page.url
             page.goto(served.url + query)
