@@ -23,7 +23,8 @@ def assert_near(actual, expected):
     That is what an eval step's own outputs keep to in float32: more outputs can change
     how XLA fuses a program, and on which processors that shows differs.
     """
-    assert jax.tree.structure(actual) == jax.tree.structure(expected)
+    structures: list[Any] = [jax.tree.structure(t) for t in (actual, expected)]
+    assert structures[0] == structures[1]
     for left, right in zip(
         jax.tree.leaves(actual), jax.tree.leaves(expected), strict=True
     ):

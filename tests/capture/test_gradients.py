@@ -1,5 +1,8 @@
 """Gradients at a call agree with nudging what the call returns."""
 
+from typing import Any
+
+import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -70,3 +73,39 @@ def test_what_has_no_single_gradient_is_an_error():
         grad_at(lambda v, x: plain()[0].apply(v, x).sum(), "nowhere")(
             plain()[1], batch()
         )
+
+
+def test_a_vmap_or_while_loop_around_it_is_all_right():
+    model: Any = nn.Sequential([nn.Dense(2)])
+    x = jnp.array([[1.0, 2.0], [3.0, -1.0]])
+    variables = model.init(jax.random.key(0), x)
+    one = grad_at(lambda row: (model.apply(variables, row) ** 2).sum(), "layers_0")
+    expected = 2 * model.apply(variables, x)
+
+    _, summed = jax.lax.while_loop(
+        lambda carry: carry[0] < len(x),
+        lambda carry: (carry[0] + 1, carry[1] + one(x[carry[0]])),
+        (0, jnp.zeros(2)),
+    )
+
+    np.testing.assert_allclose(jax.vmap(one)(x), expected, rtol=1e-6)
+    np.testing.assert_allclose(summed, expected.sum(axis=0), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", [None, "x"])
+def test_a_call_in_a_vmap_or_while_loop_is_refused_by_its_path(name):
+    _, variables, x = net()
+
+    def mapped(variables, x):
+        return jax.vmap(lambda row: loss(variables, row[None]))(x).sum()
+
+    def looped(variables, x):
+        def body(carry):
+            return carry[0] + 1, carry[1] + loss(variables, x)
+
+        return jax.lax.while_loop(lambda carry: carry[0] < 2, body, (0, 0.0))[1]
+
+    with pytest.raises(UnsupportedProgram, match="'a/out' runs in vmap2"):
+        grad_at(mapped, "a/out", name="inputs" if name else None)(variables, x)
+    with pytest.raises(UnsupportedProgram, match="'a' runs in a while loop"):
+        grad_at(looped, "a", name=name)(variables, x)

@@ -25,6 +25,7 @@ from theseus_track.capture.primitives import (
     read_shard_map,
     read_while,
     sub_jaxprs,
+    used_inputs,
     varying,
 )
 from theseus_track.capture.reap import RULES
@@ -246,6 +247,21 @@ def test_a_jaxpr_comes_with_its_constants():
     assert len(jaxpr.constvars) == len(consts)
     result = jax.core.eval_jaxpr(jaxpr, consts, X)[0]
     np.testing.assert_array_equal(result, X + np.arange(8.0, dtype="float32"))
+
+
+def test_the_inputs_that_outputs_depend_on_are_told_through_programs_inside():
+    def fn(a, b, c, d):
+        scanned, _ = jax.lax.scan(lambda x, row: (x + row, row * b), a, c)
+        first, _ = jax.jit(lambda x, y: (x + 1, y))(scanned, d)
+        return first
+
+    one = jnp.float32(1)
+    assert used_inputs(opened(jax.make_jaxpr(fn)(one, one, X, one))[0]) == [
+        True,
+        False,
+        True,
+        False,
+    ]
 
 
 def test_another_name_of_a_parameter_is_told():

@@ -37,8 +37,16 @@ class GPTWithAnalysis(PretrainGPT):
     ANALYSIS = [Activations]
 """
 
+ON_A_CHECKPOINT = """
+with quick("./results") as q:
+    q.build(Activations, "inspect")
+    q.find().spec(run="train-gpt").checkpoint().latest().resume()
+    analysis_job = q.create()
+    analysis_job()
+"""
 
-def _run(example: str, cwd: Path) -> str:
+
+def _run(example: str | Path, cwd: Path) -> str:
     done = subprocess.run(
         [sys.executable, str(ROOT / "examples" / example)],
         cwd=cwd,
@@ -94,6 +102,18 @@ def test_the_tutorial_with_a_trainer(tmp_path: Path) -> None:
     assert run.info.job == f"{ROOT / 'examples' / 'train_with_analysis.py'}:" + (
         "GPTWithAnalysis"
     )
+    # The document's own words on a saved checkpoint; only the imports differ.
+    tutorial = (ROOT / "examples" / "train_with_analysis.py").read_text()
+    (tmp_path / "my_analysis.py").write_text(tutorial)
+    program = tmp_path / "inspect_it.py"
+    program.write_text(
+        "from my_analysis import Activations\n"
+        "from theseus_track.quick import quick\n" + ON_A_CHECKPOINT
+    )
+    _run(program, tmp_path)
+    inline, again = run.refresh().results("activations", 60, superseded=True)
+    assert (inline.source.kind, again.source.kind) == ("live", "replay")
+    np.testing.assert_array_equal(np.asarray(again.values), np.asarray(inline.values))
 
 
 def test_the_tutorial_is_word_for_word_but_for_the_imports() -> None:

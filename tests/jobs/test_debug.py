@@ -1,11 +1,13 @@
 """The debugger: a layer of the Trainer's model, usable like one in PyTorch."""
 
 import functools
+import logging
 from typing import Any, ClassVar
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from flax import nnx
 from flax.errors import ScopeParamNotFoundError, ScopeParamShapeError
@@ -51,6 +53,9 @@ class Net(nn.Module):
         return x
 
 
+CALLS: list[bool] = []
+
+
 class Training(Trainer):
     """Trains it, in principle."""
 
@@ -61,6 +66,7 @@ class Training(Trainer):
             yield jnp.linspace(-1, 1, 8).reshape(2, 4)
 
     def loss(self, model, batch, *, train):
+        CALLS.append(train)
         return jnp.mean(model(batch, train=train) ** 2)
 
 
@@ -128,6 +134,88 @@ def test_children_are_written_as_in_the_layer_and_get_no_new_parameters():
         nn.Dense(5)(inputs.x)
     # Nothing of it is left: a module built now belongs to nobody.
     assert nn.Dense(4).scope is None
+
+
+def test_a_reused_parameter_is_told_once(caplog):
+    caplog.set_level(logging.INFO, "theseus_track.capture.isolate_linen")
+    with trainer().debug("blocks_0/attn") as (layer, inputs):
+        assert_same(layer(inputs.x), inputs.output)
+        assert not caplog.messages  # The layer's own children are no news.
+        first = nn.Dense(4)
+        assert_same(first(inputs.x) * 2, inputs.output)
+        assert_same(first(inputs.x) * 2, inputs.output)
+        assert_same(layer(inputs.x), inputs.output)
+    told = [f"reused parameter blocks_0/attn/Dense_0/{x}" for x in ("kernel", "bias")]
+    assert caplog.messages == told
+
+
+def test_several_layers_are_of_one_forward_pass_and_close_together():
+    def passes(path):
+        CALLS.clear()
+        found = trainer().debug(path)
+        return len(CALLS), found
+
+    alone, _ = passes("blocks_1/attn")
+    paths = ["blocks_1/attn", ("blocks_0",), "blocks_0/attn#1"]
+    together, layers = passes(paths)
+
+    assert together == alone
+    assert [layer.calls[0].path for layer in layers] == [
+        "blocks_1/attn",
+        "blocks_0",
+        "blocks_0/attn#1",
+    ]
+    with layers as (last, (block, given), second):
+        assert_same(block.attn(given.x, scale=3.0), second.output)
+        with last.activate() as attn, pytest.raises(ScopeParamShapeError):
+            nn.Dense(5)(attn.doubled(last.inputs.x))
+        with second.activate():
+            assert_same(nn.Dense(4)(second.inputs.x) * 3, second.output)
+    assert repr(layers) == f"DebuggedLayers({', '.join(['Debugged(closed)'] * 3)})"
+    assert layers._repr_html_().count("closed") == len(layers)
+    with pytest.raises(RuntimeError, match="closed"), last.activate():
+        pass
+    with pytest.raises(LookupError, match="'blocks_9'"):
+        trainer().debug(["blocks_0", "blocks_9"])
+    with pytest.raises(ValueError, match="empty"):
+        trainer().debug([])
+
+
+class Dropping(nn.Module):
+    """One dropout, called twice, with a stream of its own."""
+
+    @nn.compact
+    def __call__(self, x):
+        drop = nn.Dropout(0.5, deterministic=False)
+        return drop(drop(x)) + drop(x)
+
+
+class DroppingTraining(Training):
+    """Drops in evaluation too, so that the debugger meets it."""
+
+    MODEL: ClassVar[Any] = Dropping
+
+    def loss(self, model, batch, *, train):
+        dropping: Any = Dropping()
+        rngs = {"dropout": jax.random.key(3)}
+        return jnp.mean(dropping.apply({}, batch, rngs=rngs))
+
+
+def test_each_call_of_a_shared_dropout_replays_exactly():
+    made = DroppingTraining()
+    made.setup()
+    calls = made.debug("Dropout_0").calls
+    assert len(calls) == 3
+    assert np.any(calls[0].output != calls[2].output)  # Of the same input.
+
+    layers = made.debug([f"Dropout_0#{number}" for number in range(3)])
+    for debugged, call in zip(layers, calls, strict=True):
+        layer, inputs = debugged
+        assert_same(inputs.output, call.output)
+        assert_same(layer(inputs.inputs), inputs.output)
+    (_, second, _), (model, given) = layers, made.debug("")
+    assert_same(model(given.x), given.output)
+    assert_same(second.calls[0](), second.output)
 
 
 def test_all_calls_are_there():

@@ -4,14 +4,18 @@ import dataclasses
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from tests.capture.same import assert_same
+from tests.checkpoints.saved import bare
 from tests.jobs.small import Small
-from theseus_track.errors import BadInput, NotFound
+from theseus_track.demo import PretrainGPT
+from theseus_track.errors import BadInput, CheckpointError, NotFound
 from theseus_track.jobs import recipe_of
 from theseus_track.quick import isolate, quick
+from theseus_track.quick.saved import saved_variables
 from theseus_track.store import Store
 
 
@@ -39,3 +43,32 @@ def test_a_call_of_a_run_is_that_of_its_trainer(tmp_path):
         isolate(run, "hidden_1", step=4)
     with pytest.raises(BadInput, match="step=3"):
         isolate(trainer, "hidden_1", step=3)
+
+
+@pytest.mark.slow  # Compiles a GPT twice.
+def test_what_the_call_does_not_depend_on_stays_on_disk(tmp_path):
+    recipe = recipe_of(PretrainGPT(layers=2, features=16, heads=2, batch_size=2))
+    rng = np.random.default_rng(0)
+    variables = jax.tree.map(
+        lambda leaf: jnp.asarray(rng.normal(size=leaf.shape), leaf.dtype),
+        recipe.variables,
+    )
+    saved = bare(tmp_path / "3", 3, variables, use_ocdbt=False)
+    read = ("token.", "position.", "blocks_0.norm_attn.", "blocks_0.attn.")
+    others = [
+        one
+        for one in saved.glob("params.*")
+        if not one.name.removeprefix("params.").startswith(read)
+    ]
+    # The rest of the first block, the second one, the last norm and the head.
+    assert len(others) == 20
+    for chunk in (chunk for one in others for chunk in one.iterdir()):
+        if not chunk.name.startswith("."):
+            chunk.write_bytes(b"spoilt")
+
+    call = isolate(recipe, "blocks_0/attn", checkpoints=tmp_path)
+
+    whole = dataclasses.replace(recipe, variables=variables)
+    assert_same(call.content, isolate(whole, "blocks_0/attn").content)
+    with pytest.raises(CheckpointError):
+        saved_variables(recipe, tmp_path, 3)

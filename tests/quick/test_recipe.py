@@ -14,7 +14,7 @@ from theseus_track.capture import Inputs
 from theseus_track.cli import main
 from theseus_track.errors import BadInput, NotFound
 from theseus_track.jobs import Recipe, load_recipe
-from theseus_track.quick import isolate, preview
+from theseus_track.quick import debugger, isolate, preview
 from theseus_track.run import open_run
 from theseus_track.store import Run, Store
 
@@ -82,6 +82,17 @@ def test_a_call_is_isolated(saved: Path, recipe: Recipe, run: Run) -> None:
         isolate(recipe, LAYER, step=4, checkpoints=saved)
     with pytest.raises(BadInput, match="goes with a recipe"):
         isolate(run, LAYER, checkpoints=saved)
+
+
+def test_the_debugger_stops_at_a_layer(saved: Path, recipe: Recipe, run: Run) -> None:
+    for debugged, kernel in (
+        (debugger(run, LAYER), 5.0),
+        (debugger(recipe, LAYER, step=3, checkpoints=saved), 3.0),
+    ):
+        with debugged as (layer, inputs):
+            assert len(debugged.calls) == 1
+            assert debugged.output.item() == kernel * 2
+            assert layer(inputs.inputs * 2).item() == kernel * 4
 
 
 def test_an_analysis_is_previewed(saved: Path, recipe: Recipe, run: Run) -> None:

@@ -145,10 +145,21 @@ def test_the_command_exits_with_3_when_some_failed(
     SmallWithAnalysis(steps=4, checkpoint_every=2)(tmp_path, name="train")
     (tmp_path / "checkpoints" / Store(tmp_path).run("train").id / "9").mkdir()
     words = ["replay", "train", "--root", str(tmp_path), *REPLAY]
+    ones = tmp_path / "ones.py"
+    ones.write_text(
+        "import numpy as np\nNUMBER = 3\n"
+        "def batch():\n    return {'x': np.ones((4, 3)), 'y': np.ones((4, 1))}\n"
+    )
     for extra, code, said in (
         (["--dry-run"], 0, "means: 2 to compute"),
         ([], 3, "9 failed: it is empty"),
         (["--step", "2"], 3, "0 steps computed, 1 needed nothing"),
+        (
+            ["--batch", f"{ones}:batch", "--dry-run"],
+            0,
+            "2 to compute again (on another",
+        ),
+        (["--batch", f"{ones}:NUMBER"], 2, "no function"),
         (["--latest", "--step", "2"], 2, "only one of"),
         (["--steps", "1:x"], 2, "'1:x'"),
         (["--shard", "2/2"], 2, "0 <= I < N"),

@@ -120,8 +120,14 @@ def test_it_appears_in_wandb_when_somebody_agrees(
 
 
 @pytest.mark.slow  # trains and replays
-def test_it_can_stay_in_the_ledger(root: Path, tmp_path: Path) -> None:
-    assert replay(root, "--ledger-only") == 0
+def test_it_can_stay_in_the_ledger(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # The training has ended, so following it ends as well.
+    assert replay(root, "--ledger-only", "--follow") == 0
+    told = capsys.readouterr()
+    assert told.err.count("computed: 2, 4\n") == 1
+    assert told.out.count("2 steps computed, 0 needed nothing.\n") == 1
     assert Store(root).run("source")["drawn"].steps == [2, 4]
     assert figures(root / "tensorboard") == []
     # A copy of everything elsewhere is shown from there, without the model.

@@ -210,11 +210,16 @@ def test_bad_input_is_refused_at_the_call(run: RunHandle) -> None:
 
 
 def test_a_probe_is_stored_once_and_its_hash_goes_with_the_results(
-    run: RunHandle,
+    run: RunHandle, tmp_path: Path
 ) -> None:
     batch = {"x": tokens()}
     assert run.probe("val", batch) is batch
     run.probe("val", {"x": tokens() + 0})
+    # The same batch in a file, and made by a function.
+    np.savez(tmp_path / "val.npz", x=tokens())
+    read = run.probe("val", tmp_path / "val.npz")
+    np.testing.assert_array_equal(read["x"], tokens())
+    assert run.probe("val", lambda: batch) is batch
     run.log(values_of(Map), step=1, probe="val")
     stored = _stored(run)
     records = [r for _, r in stored.records() if type(r).__name__ == "ProbeRecord"]

@@ -15,10 +15,11 @@ from theseus_track.capture.isolated import Isolated
 from theseus_track.capture.observer import LiveCall
 from theseus_track.capture.origin import Frame, Origin
 from theseus_track.capture.paths import CALL, Layers, Path
+from theseus_track.capture.primitives import opened, used_inputs
 from theseus_track.capture.private import private_trace
-from theseus_track.capture.program import read_arguments, trace
+from theseus_track.capture.program import Arguments, Program, read_arguments, trace
 from theseus_track.capture.reap import Reaper
-from theseus_track.capture.rule import Found, Kept, Want
+from theseus_track.capture.rule import Found, Keep, Kept, Want
 from theseus_track.capture.select import check_layers
 from theseus_track.capture.tap import Tag, attach
 from theseus_track.errors import (
@@ -28,7 +29,7 @@ from theseus_track.errors import (
     describe_unknown,
 )
 
-__all__ = ["Isolator", "freeze", "isolate"]
+__all__ = ["Isolator", "asked", "freeze", "isolate"]
 
 
 def isolate(
@@ -64,7 +65,7 @@ def isolate(
         >>> isolate(model.apply, "layers_1")(variables, x)
         Isolated('layers_1': Dense(inputs=float32[1, 3]) -> float32[1, 2])
     """
-    wanted = _wanted(path, method)
+    wanted = asked(path, method)
 
     @functools.wraps(fn, updated=())
     def isolated(*args: Any, **kwargs: Any) -> Any:
@@ -74,7 +75,8 @@ def isolate(
     return isolated
 
 
-def _wanted(text: str, method: str) -> Path:
+def asked(text: str, method: str) -> Path:
+    """Read a path whose method, if it names none, is another than `__call__`."""
     path = Path.parse(text)
     return replace(path, method=method) if path.method == CALL else path
 
@@ -99,34 +101,11 @@ class Isolator:
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> list[list[Isolated]]:
         """Run the function once; return for each path its calls in program order."""
-        query = Query(None, tuple({path.method for path in self._paths}))
         with read_arguments(args, kwargs) as arguments:
-            found = Discoverer({"": query}).run(self._fn, arguments)
-            paths = [_resolved(path, found) for path in self._paths]
-            self._places = {path.base.stacked for path in paths}
-            # Never shared with another trace, so that no number of a call matters.
-            with private_trace(self._owner, self, apart=found.apart):
-                program = trace(self._fn, arguments)
-            reaper = Reaper(self._owner)
-            taps = _numbered(reaper.find(program.closed.jaxpr))
-            wants = [
-                [_want(tap, path, found) for path in paths if _is_at(tap, path)]
-                for tap in taps
-            ]
-            for tap, own in zip(taps, wants, strict=True):
-                if own and tap.found.blocked:
-                    raise UnsupportedProgram(
-                        f"The call {str(tap.path)!r} sits inside {tap.found.blocked}, "
-                        "which can hand nothing out; isolate another call."
-                    )
-            keep = tuple(tuple(dict.fromkeys(own)) for own in wants)
-            flags = (None,) * sum(map(len, keep))
-            closed = program.closed
-            _, kept = reaper.evaluate(
-                closed.jaxpr, closed.consts, arguments.arrays, keep, flags
-            )
-        values = iter(kept)
-        by_want = [{want: next(values) for want in own} for own in keep]
+            plan = self._plan(arguments)
+            values = iter(plan.evaluate(*arguments.arrays))
+        found, paths, taps = plan.found, plan.paths, plan.taps
+        by_want = [{want: next(values) for want in own} for own in plan.keep]
         calls: list[list[Isolated]] = [[] for _ in paths]
         for tap, values_of in zip(taps, by_want, strict=True):
             for path, into in zip(paths, calls, strict=True):
@@ -140,6 +119,40 @@ class Isolator:
                     "sits in was not entered with these arguments."
                 )
         return calls
+
+    def needs(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[bool]:
+        """Tell for each array of the arguments whether the calls depend on it.
+
+        Nothing is computed; arrays may be `jax.ShapeDtypeStruct`.
+        """
+        with read_arguments(args, kwargs) as arguments:
+            plan = self._plan(arguments)
+            jaxpr, _ = opened(jax.make_jaxpr(plan.evaluate)(*arguments.arrays))
+        return used_inputs(jaxpr)
+
+    def _plan(self, arguments: Arguments) -> "_Plan":
+        """Trace the function, and say what of it is to be taken out."""
+        query = Query(None, tuple({path.method for path in self._paths}))
+        found = Discoverer({"": query}).run(self._fn, arguments)
+        paths = [_resolved(path, found) for path in self._paths]
+        self._places = {path.base.stacked for path in paths}
+        # Never shared with another trace, so that no number of a call matters.
+        with private_trace(self._owner, self, apart=found.apart):
+            program = trace(self._fn, arguments)
+        reaper = Reaper(self._owner)
+        taps = _numbered(reaper.find(program.closed.jaxpr))
+        wants = [
+            [_want(tap, path, found) for path in paths if _is_at(tap, path)]
+            for tap in taps
+        ]
+        for tap, own in zip(taps, wants, strict=True):
+            if own and tap.found.blocked:
+                raise UnsupportedProgram(
+                    f"The call {str(tap.path)!r} sits inside {tap.found.blocked}, "
+                    "which can hand nothing out; isolate another call."
+                )
+        keep = tuple(tuple(dict.fromkeys(own)) for own in wants)
+        return _Plan(found, paths, taps, keep, reaper, program)
 
     def wants(self, _module: Any, path: Path) -> bool:
         """Tell whether a call at this place is to be taken out."""
@@ -191,6 +204,26 @@ class _Tap:
     def mark(self) -> _Mark:
         mark: _Mark = self.found.tag.label
         return mark
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """A traced function and what is kept of it."""
+
+    found: Discovery
+    paths: list[Path]
+    taps: list[_Tap]
+    keep: Keep
+    reaper: Reaper
+    program: Program
+
+    def evaluate(self, *arrays: Any) -> list[Kept]:
+        closed = self.program.closed
+        flags = (None,) * sum(map(len, self.keep))
+        _, kept = self.reaper.evaluate(
+            closed.jaxpr, closed.consts, arrays, self.keep, flags
+        )
+        return kept
 
 
 def freeze(call: LiveCall) -> tuple[Frame, dict[str, Any]]:

@@ -2,7 +2,8 @@
 
 import contextlib
 import inspect
-from collections.abc import Iterator, Mapping
+import logging
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -14,6 +15,8 @@ from flax.core.scope import LazyRng, child_rng_token
 from theseus_track.capture.observer import LiveCall
 
 __all__ = ["LinenFrame", "OpenedLinen", "ScopeFrame", "entered", "freeze"]
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -254,8 +257,9 @@ def _plain(tree: Mapping[str, Any]) -> dict[str, Any]:
 def entered(layer: nn.Module, method: str) -> Iterator[None]:
     """Let modules be built in the body as in a compact method of a bound layer.
 
-    They are children of the layer and find its parameters by name. Where the method
-    is not compact, nothing changes: there Flax builds children in `setup`.
+    They are children of the layer and find its parameters by name; each that is
+    reused so is told at INFO, once. A call of the layer itself starts afresh. Where
+    the method is not compact, nothing changes: there Flax builds children in `setup`.
     """
     if not hasattr(inspect.unwrap(getattr(type(layer), method)), "compact"):
         yield
@@ -266,8 +270,62 @@ def entered(layer: nn.Module, method: str) -> Iterator[None]:
     stack.append(layer)
     state.in_compact_method = True
     try:
-        yield
+        with nn.intercept_methods(_Body(layer)):
+            yield
     finally:
         state.in_compact_method = before
         state.reset()
         stack.remove(layer)
+
+
+class _Body:
+    """Sees the calls made in the body of an entered layer."""
+
+    def __init__(self, layer: nn.Module) -> None:
+        self._layer = layer
+        self._told: set[str] = set()
+        self._inside = False
+
+    def __call__(
+        self,
+        proceed: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        context: nn.module.InterceptorContext,
+    ) -> Any:
+        module = context.module
+        if self._inside or module.scope is None:
+            return proceed(*args, **kwargs)
+        if module is self._layer:
+            with self._afresh():
+                return proceed(*args, **kwargs)
+        output = proceed(*args, **kwargs)
+        if self._is_ours(module):
+            self._tell(module.scope)
+        return output
+
+    def _is_ours(self, module: nn.Module) -> bool:
+        above = module.parent
+        while isinstance(above, nn.Module) and above is not self._layer:
+            above = above.parent
+        return above is self._layer
+
+    @contextlib.contextmanager
+    def _afresh(self) -> Iterator[None]:
+        """Let the layer number its children from zero: the body is no part of it."""
+        state = self._layer._state  # noqa: SLF001 - as in `entered`
+        cursor, state.autoname_cursor = state.autoname_cursor, {}
+        object.__setattr__(self._layer, "scope", _scope_of(self._layer).rewound())
+        self._inside = True
+        try:
+            yield
+        finally:
+            self._inside = False
+            state.autoname_cursor = cursor
+
+    def _tell(self, scope: flax.core.Scope) -> None:
+        for name, collections in scope.reservations.items():
+            place = "/".join((*scope.path, name))
+            if "params" in collections and place not in self._told:
+                self._told.add(place)
+                _log.info("reused parameter %s", place)

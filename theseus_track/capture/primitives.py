@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import jax
 from jax.extend import core
 from jax.extend.core import Jaxpr, JaxprEqn
+from jax.interpreters import partial_eval
 
 from theseus_track.errors import UnsupportedProgram
 
@@ -34,6 +35,7 @@ __all__ = [
     "read_while",
     "settings_of",
     "sub_jaxprs",
+    "used_inputs",
     "varying",
 ]
 
@@ -235,6 +237,12 @@ def sub_jaxprs(params: object) -> Iterator[Jaxpr]:
     elif isinstance(params, tuple | list):
         for value in params:
             yield from sub_jaxprs(value)
+
+
+def used_inputs(jaxpr: Jaxpr) -> list[bool]:
+    """Tell for each input of a program whether some output depends on it."""
+    _, used = partial_eval.dce_jaxpr(jaxpr, [True] * len(jaxpr.outvars))
+    return list(used)
 
 
 def _body(eqn: JaxprEqn, name: str) -> Body:

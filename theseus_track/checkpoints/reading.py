@@ -83,6 +83,7 @@ def restore(
     take: Mapping[str, str] | None = None,
     sharding: jax.sharding.Sharding | None = None,
     allow_partial: bool = False,
+    needed: Any = None,
 ) -> Restored:
     """Read the leaves of a tree, onto whatever devices it is wanted on.
 
@@ -97,6 +98,8 @@ def restore(
             also in a TrainState, and where the item is the parameters themselves.
         sharding: Where leaves go that have no sharding; the first device by default.
         allow_partial: Keep the leaf of `like` where none fits, instead of raising.
+        needed: A tree of bools, structured as `like`. Where it is False, the leaf of
+            `like` is checked and kept, and nothing is read for it; None: all are read.
 
     Returns:
         The tree and what is to be known about it.
@@ -134,16 +137,22 @@ def restore(
     leaves = dict(zip(names, (leaf for _, leaf in paths), strict=True))
     matched = match({n: _wanted_leaf(leaf) for n, leaf in leaves.items()}, stored, take)
     _check(checkpoint, matched, allow_partial=allow_partial)
+    flags = [True] * len(names) if needed is None else jax.tree.leaves(needed)
+    read_names = {
+        name
+        for name, flag in zip(names, flags, strict=True)
+        if flag and name in matched.pairs
+    }
     default = sharding or jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
     wanted = {
         matched.pairs[name]: _wanted(leaf, default)
         for name, leaf in leaves.items()
-        if name in matched.pairs
+        if name in read_names
     }
     _tell_devices(checkpoint, (stored[name] for name in wanted), wanted.values())
     read = contents.read(wanted)
     arrays = [
-        as_keys(read[matched.pairs[name]], leaf) if name in matched.pairs else leaf
+        as_keys(read[matched.pairs[name]], leaf) if name in read_names else leaf
         for name, leaf in leaves.items()
     ]
     return Restored(

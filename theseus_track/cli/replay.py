@@ -188,7 +188,7 @@ def command(
             )
         _agree(shown, agreed=agreed)
         outcome = replay.follow(
-            target, chosen, probe=probe, batch=arrays, strict=strict, tell=click.echo
+            target, chosen, probe=probe, batch=arrays, strict=strict, tell=_progress
         )
         _end(outcome, target, shown, companion=companion)
     plan = replay.plan_replay(
@@ -231,6 +231,11 @@ def command(
             )
     # One process delivers for all parts, when the last of them is done.
     _end(outcome, target, () if part else shown, companion=companion)
+
+
+def _progress(outcome: "Outcome") -> None:
+    """Say which steps came; the summary of all of them stands at the end, once."""
+    click.echo(f"computed: {', '.join(map(str, outcome.done))}", err=True)
 
 
 def _own_sinks(run: "Run | None") -> tuple[str, ...]:

@@ -1,9 +1,9 @@
-"""The debugger of a Trainer: a layer of its model, stopped at a call."""
+"""The debugger of a Trainer: layers of its model, stopped at a call."""
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, overload
 
 import flax.linen as nn
 from flax import nnx
@@ -16,7 +16,13 @@ from theseus_track.jobs.models import Model
 from theseus_track.jobs.state import Variables
 from theseus_track.jobs.steps import Batch, Loss, make_eval_step
 
-__all__ = ["Debugged", "debug", "find"]
+__all__ = ["Debugged", "DebuggedLayers", "PathLike", "PathList", "debug", "find"]
+
+PathLike = str | tuple[str, ...]
+"""A path as text, or its names."""
+
+PathList = list[str] | list[tuple[str, ...]] | list[PathLike]
+"""Several; lists of one kind are named because a list fits its own kind only."""
 
 
 class Debugged:
@@ -64,14 +70,30 @@ class Debugged:
             self.calls.clear()
             self._layer = None
 
+    def activate(self) -> contextlib.AbstractContextManager[Any]:
+        """Let children be written as in the layer's compact method, in a `with`.
+
+        Returns:
+            What gives the layer, and leaves it open at the end of the block.
+        """
+        return self._activated()
+
+    @contextlib.contextmanager
+    def _activated(self) -> Iterator[Any]:
+        layer = self.layer
+        if not isinstance(layer, nn.Module):
+            yield layer
+            return
+        with entered(layer, self.calls[0].origin.method):
+            yield layer
+
     def __iter__(self) -> Iterator[Any]:
         """Unpack into layer and inputs."""
         return iter((self.layer, self.inputs))
 
     def __enter__(self) -> "Debugged":
         """Let children be written as in the layer's compact method."""
-        if isinstance(self.layer, nn.Module):
-            self._stack.enter_context(entered(self._layer, self.calls[0].origin.method))
+        self._stack.enter_context(self.activate())
         return self
 
     def __exit__(
@@ -93,6 +115,51 @@ class Debugged:
             raise RuntimeError("This debugger is closed. Call debug(path) again.")
 
 
+class DebuggedLayers(Sequence[Debugged]):
+    """Several layers of one forward pass; made by `Trainer.debug` of a list.
+
+    A sequence in the order of the paths, with `with` or without. Where children of a
+    compact Linen layer are to be written, `activate()` says of which.
+    """
+
+    def __init__(self, layers: Iterable[Debugged]) -> None:
+        self._layers = tuple(layers)
+
+    @overload
+    def __getitem__(self, index: int) -> Debugged: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Debugged]: ...
+    def __getitem__(self, index: int | slice) -> Debugged | Sequence[Debugged]:
+        """Return one of them, or some."""
+        return self._layers[index]
+
+    def __len__(self) -> int:
+        """Count them."""
+        return len(self._layers)
+
+    def close(self) -> None:
+        """Close all of them; closing twice does nothing."""
+        for layer in self._layers:
+            layer.close()
+
+    def __enter__(self) -> "DebuggedLayers":
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"DebuggedLayers({', '.join(map(repr, self._layers))})"
+
+    def _repr_html_(self) -> str:
+        return "".join(layer._repr_html_() for layer in self._layers)
+
+
 def find(
     model: Model, loss: Loss, variables: Variables, batch: Batch, cls: type
 ) -> list[tuple[str, ...]]:
@@ -108,14 +175,20 @@ def debug(
     loss: Loss,
     variables: Variables,
     batch: Batch,
-    path: str | tuple[str, ...],
-) -> Debugged:
-    """Stop at a call; see `Trainer.debug`."""
+    path: PathLike | PathList,
+) -> Debugged | DebuggedLayers:
+    """Stop at a call, or at several; see `Trainer.debug`."""
+    several = isinstance(path, list)
+    if several and not path:
+        raise BadInput("The list of paths is empty; give at least one.")
+    paths = [_path(one) for one in (path if several else [path])]
     # Not jitted: the layer's arrays are then those of the state, not copies, and what
     # is run again in a notebook runs as it did here.
     step = make_eval_step(model, loss)
-    (calls,) = Isolator(step, [_path(path)]).run((variables, batch), {})
-    return Debugged(calls)
+    layers = [
+        Debugged(calls) for calls in Isolator(step, paths).run((variables, batch), {})
+    ]
+    return DebuggedLayers(layers) if several else layers[0]
 
 
 def _path(path: object) -> Path:
@@ -125,5 +198,5 @@ def _path(path: object) -> Path:
         return Path(path)
     raise BadInput(
         f"{path!r} is no path; give a text such as 'blocks_0/attn', or its names as "
-        "a tuple."
+        "a tuple; a list of such paths for several."
     )

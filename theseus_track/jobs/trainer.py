@@ -4,7 +4,7 @@ import functools
 import itertools
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, overload
 
 import flax.linen as nn
 import jax
@@ -14,7 +14,14 @@ from flax import nnx
 from theseus_track.analysis import AnalysisBase, Configured, compose_config
 from theseus_track.errors import BadInput
 from theseus_track.jobs.config import TrainerConfig, make_args
-from theseus_track.jobs.debug import Debugged, debug, find
+from theseus_track.jobs.debug import (
+    Debugged,
+    DebuggedLayers,
+    PathLike,
+    PathList,
+    debug,
+    find,
+)
 from theseus_track.jobs.models import Model
 from theseus_track.jobs.place import Place
 from theseus_track.jobs.state import TrainState, Variables
@@ -224,14 +231,20 @@ class Trainer(Configured):
         variables = self.abstract_state().variables
         return find(self.model, self.loss, variables, self.batch(), cls)
 
-    def debug(self, path: str | tuple[str, ...]) -> Debugged:
+    @overload
+    def debug(self, path: PathLike) -> Debugged: ...
+    @overload
+    def debug(self, path: PathList) -> DebuggedLayers: ...
+    def debug(self, path: PathLike | PathList) -> Debugged | DebuggedLayers:
         """Stop at a layer's call in an evaluation of `batch()`.
 
         Args:
-            path: "blocks_0/attn" or ("blocks_0", "attn"); "" or () is the model.
+            path: "blocks_0/attn" or ("blocks_0", "attn"); "" or () is the model. A
+                list of them stops at all, in one forward pass.
 
         Returns:
-            What unpacks into layer and inputs, with `with` or without.
+            What unpacks into layer and inputs, with `with` or without; of a list, a
+            sequence of these, which close together.
 
         Raises:
             BadInput: When the path is malformed.

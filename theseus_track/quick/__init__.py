@@ -6,7 +6,7 @@ step. Nothing is written before a job runs.
 """
 
 from theseus_track.quick.analysis_job import AnalysisJob
-from theseus_track.quick.isolated import isolate
+from theseus_track.quick.isolated import debugger, isolate
 from theseus_track.quick.node import Node
 from theseus_track.quick.preview import Preview, preview
 from theseus_track.quick.query import Query
@@ -18,6 +18,7 @@ __all__ = [
     "Preview",
     "Query",
     "Quick",
+    "debugger",
     "init",
     "isolate",
     "preview",

@@ -3,6 +3,9 @@
 import os
 from typing import Any
 
+import jax
+import jax.numpy as jnp
+
 from theseus_track.checkpoints import find_checkpoints, restore
 from theseus_track.errors import NotFound
 from theseus_track.jobs import Recipe
@@ -11,7 +14,11 @@ __all__ = ["saved_variables"]
 
 
 def saved_variables(
-    recipe: Recipe, directory: str | os.PathLike[str] | None, step: int | None
+    recipe: Recipe,
+    directory: str | os.PathLike[str] | None,
+    step: int | None,
+    *,
+    needed: Any = None,
 ) -> tuple[int, Any]:
     """Read what the forward pass needs of a checkpoint; the optimizer stays on disk.
 
@@ -19,6 +26,8 @@ def saved_variables(
         recipe: What is read, and which step a directory is of.
         directory: Where the checkpoints are; None when nobody knows.
         step: Which one; None for the latest.
+        needed: A tree of bools like the recipe's variables; what is not needed stays
+            on disk, and zeros stand for it. None: all are read.
 
     Returns:
         The step and the variables.
@@ -39,5 +48,17 @@ def saved_variables(
             f"{'' if step is None else f' of step {step}'}; there are: {known}."
         )
     chosen = max(saved) if step is None else step
-    found = restore(saved[chosen], recipe.variables, item=recipe.item, take=recipe.take)
-    return chosen, found.tree
+    found = restore(
+        saved[chosen],
+        recipe.variables,
+        item=recipe.item,
+        take=recipe.take,
+        needed=needed,
+    ).tree
+    if needed is None:
+        return chosen, found
+    return chosen, jax.tree.map(
+        lambda leaf, is_read: leaf if is_read else jnp.zeros(leaf.shape, leaf.dtype),
+        found,
+        needed,
+    )

@@ -60,12 +60,14 @@ class ReplayPlan:
         checkpoints: The chosen checkpoints, by step, those included that need
             nothing.
         broken: Checkpoints that cannot be used, and say why.
+        unfinished: Checkpoints that are being written, or whose writer died.
         ignored: What only looks like a checkpoint.
     """
 
     target: Target
     checkpoints: tuple[Planned, ...]
     broken: tuple[Checkpoint, ...]
+    unfinished: tuple[Checkpoint, ...]
     ignored: tuple[Ignored, ...]
 
     @property
@@ -87,6 +89,7 @@ class ReplayPlan:
             self,
             checkpoints=self.checkpoints[index::count],
             broken=self.broken[index::count],
+            unfinished=self.unfinished[index::count],
             ignored=self.ignored[index::count],
         )
 
@@ -107,9 +110,23 @@ class ReplayPlan:
         for name, found in self.counts().items():
             told = [f"{len(steps)} {_TOLD[s]}" for s, steps in found.items()]
             lines.append(f"  {name}: {', '.join(told) or 'nothing to do'}")
+        lines += self._agreement()
         lines += [f"  {c.path.name} is broken: {c.reason}" for c in self.broken]
+        lines += [f"  {c.path.name} is left out: {c.reason}" for c in self.unfinished]
         lines += [f"  {i.path.name} is passed over: {i.reason}" for i in self.ignored]
         return "\n".join(lines)
+
+    def _agreement(self) -> list[str]:
+        """Say how far what is computed agrees with what the training computes."""
+        asked = {analysis.NAME for analysis in self.target.analyses}
+        inline = self.target.inline
+        if not self.due or not inline or inline == asked:
+            return []
+        return [
+            f"  The training computes {', '.join(sorted(inline))}. Another set of "
+            "analyses agrees with it within rounding, 1e-6 in float32, and not to the "
+            "last bit; its results carry another `program`."
+        ]
 
     def counts(self) -> dict[str, dict[Status, list[int]]]:
         """Return NAME -> status -> steps."""
@@ -148,6 +165,7 @@ def plan_replay(
     """
     found = find_checkpoints(target.directory, step_of=target.recipe.step)
     whole = found.by_step(target.group)
+    others = [c for c in found.checkpoints if target.group in (None, c.group)]
     chosen = (steps or Steps()).choose(whole)
     latest = _latest_results(target)
     looked_at = _batch_hash(target, probe, batch)
@@ -170,11 +188,8 @@ def plan_replay(
     return ReplayPlan(
         target=target,
         checkpoints=tuple(planned),
-        broken=tuple(
-            c
-            for c in found.checkpoints
-            if c.state == "broken" and target.group in (None, c.group)
-        ),
+        broken=tuple(c for c in others if c.state == "broken"),
+        unfinished=tuple(c for c in others if c.state == "in progress"),
         ignored=found.ignored,
     )
 

@@ -5,6 +5,7 @@ import hashlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from theseus_track.analysis import AnalysisBase
 from theseus_track.errors import BadInput, NotFound
@@ -31,6 +32,8 @@ class Target:
         analyses: The questions, as instances.
         recipe_file: What the recipe was loaded from, or None for a run's own job.
         group: Which checkpoints of the directory, where it holds several groups.
+        inline: The NAMEs of the analyses that the run's own job declares; none where
+            a recipe is used.
     """
 
     root: Path
@@ -42,6 +45,7 @@ class Target:
     analyses: tuple[AnalysisBase, ...]
     recipe_file: str | None
     group: str | None = None
+    inline: frozenset[str] = frozenset()
 
 
 def find_target(
@@ -101,7 +105,15 @@ def find_target(
         analyses=tuple(made),
         recipe_file=file,
         group=group,
+        inline=frozenset() if file else _declared(source),
     )
+
+
+def _declared(run: Run | None) -> frozenset[str]:
+    if run is None or run.info.job is None:
+        return frozenset()
+    job: Any = load_job(run.info.job)
+    return frozenset(one.NAME for one in job.ANALYSIS)
 
 
 def _source(

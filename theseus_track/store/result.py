@@ -214,6 +214,7 @@ class Result:
             "probe": record.probe if record else None,
             "measure": record.measure if record else None,
             "draw": self._main.draw,
+            "program": record.program if record else None,
         }
 
     def _repr_html_(self) -> str:
