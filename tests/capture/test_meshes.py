@@ -9,7 +9,7 @@ import pytest
 from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
-from tests.capture.same import assert_same
+from tests.capture.same import assert_near, assert_same
 from tests.capture.twins import LAYERS, WIDTH, Attn, transformed
 from theseus_track.capture import Site, reap, tap, watch
 
@@ -101,7 +101,7 @@ def test_a_mesh_with_explicit_axes(name, paths):
     arguments = placed(make_mesh(AxisType.Explicit), variables, whole=True)
     step = jax.jit(model.apply)
     out, captures = watch(step, sites(*paths), strict=True)(*arguments)
-    assert_same(out, step(*arguments))
+    assert_near(out, step(*arguments))
     assert out.sharding == step(*arguments).sharding
     assert_whole(captures["attn"].values, alone(name, *paths)[1])
 
