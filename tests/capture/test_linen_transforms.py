@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from tests.capture.same import assert_same
+from tests.capture.same import assert_near, assert_same
 from tests.capture.twins import (
     LAYERS,
     SCANNED,
@@ -82,7 +82,7 @@ def test_values_are_those_of_the_plain_twin(name, differentiate):
     out, captures = watch(step, EVERY, strict=True)(variables, batch())
 
     assert_twin(captures["attn"].values, name)
-    assert_same(out, untouched)
+    (assert_near if name in SCANNED else assert_same)(out, untouched)
     assert_same(step(variables, batch()), untouched)
     axes = (f"scan{LAYERS}",) if name in SCANNED else ()
     assert set(captures["attn"].axes.values()) == {axes}

@@ -295,6 +295,7 @@ def test_what_is_broken_costs_itself(root: Path) -> None:
     # No warning, and no task of asyncio that nobody waited for.
     assert (done.returncode, done.stderr) == (0, "")
     said = [
+        "The training computes outputs. Another set of analyses agrees with it",
         "10 is broken: it is empty",
         "13 is broken: default/_METADATA is missing",
         "12.orbax-checkpoint-tmp-0 is left out: it is being written, or its writer",
