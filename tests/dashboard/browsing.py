@@ -77,4 +77,4 @@ def site(browser: Browser, roots: Sequence[Path]) -> Iterator[Site]:
 
 def check_painted(page: Page, what: str) -> None:
     """Wait until a drawing shows this."""
-    page.locator(f"canvas[data-check_painted='{what}']").first.wait_for()
+    page.locator(f"canvas[data-painted='{what}']").first.wait_for()

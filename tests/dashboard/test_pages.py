@@ -91,7 +91,7 @@ def test_a_difference_is_read_cell_by_cell_and_lives_in_the_address(
         check_painted(page, f"{keys['one']}@20")
         page.keyboard.press("d")
         check_painted(page, "difference@20-15")
-        drawing = page.locator("canvas[data-check_painted='difference@20-15']")
+        drawing = page.locator("canvas[data-painted='difference@20-15']")
         drawing.focus()
         for key in ("ArrowDown", "ArrowDown", "ArrowRight"):
             page.keyboard.press(key)
@@ -208,9 +208,9 @@ def test_the_pages_are_accessible_light_and_dark(
     queries = {
         f"?r={keys['one']}.0": ".diff",
         _compare(keys, "step=20", f"diff={keys['one']}", f"diff={keys['two']}"): (
-            "[data-check_painted^='difference']"
+            "[data-painted^='difference']"
         ),
-        f"?page=film&{one}=acts": "[data-check_painted='strip:3']",
+        f"?page=film&{one}=acts": "[data-painted='strip:3']",
         f"?page=result&{one}=broken": ".failure pre",
     }
     # The policy of the pages would refuse the checker's own script, too.
