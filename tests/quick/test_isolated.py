@@ -72,3 +72,8 @@ def test_what_the_call_does_not_depend_on_stays_on_disk(tmp_path):
     assert_same(call.content, isolate(whole, "blocks_0/attn").content)
     with pytest.raises(CheckpointError):
         saved_variables(recipe, tmp_path, 3)
+
+
+def test_what_is_no_run_says_how_to_get_one() -> None:
+    with pytest.raises(BadInput, match=r"not 'train-gpt'.*Store\(root\)\.run\(name\)"):
+        isolate("train-gpt", "blocks_0/attn")  # type: ignore[arg-type]

@@ -116,6 +116,11 @@ def _recipe_of(what: Trainer | Run | Recipe) -> Recipe:
         return what
     if isinstance(what, Trainer):
         return recipe_of(what)
+    if not isinstance(what, Run):
+        raise BadInput(
+            f"A Trainer, a run or a recipe is needed, not {what!r:.80}. A run by its "
+            "name: Store(root).run(name)."
+        )
     if what.info.recipe:
         return load_recipe(what.info.recipe)
     return recipe_of(rebuild(what.info, []))
