@@ -12,10 +12,9 @@ from tests.capture.same import assert_same
 from tests.checkpoints.saved import bare
 from tests.jobs.small import Small
 from theseus_track.demo import PretrainGPT
-from theseus_track.errors import BadInput, CheckpointError, NotFound
+from theseus_track.errors import BadInput, NotFound
 from theseus_track.jobs import recipe_of
 from theseus_track.quick import isolate, quick
-from theseus_track.quick.saved import saved_variables
 from theseus_track.store import Store
 
 
@@ -66,12 +65,11 @@ def test_what_the_call_does_not_depend_on_stays_on_disk(tmp_path):
         if not chunk.name.startswith("."):
             chunk.write_bytes(b"spoilt")
 
+    # Reading any of them would raise.
     call = isolate(recipe, "blocks_0/attn", checkpoints=tmp_path)
 
     whole = dataclasses.replace(recipe, variables=variables)
     assert_same(call.content, isolate(whole, "blocks_0/attn").content)
-    with pytest.raises(CheckpointError):
-        saved_variables(recipe, tmp_path, 3)
 
 
 def test_what_is_no_run_says_how_to_get_one() -> None:
