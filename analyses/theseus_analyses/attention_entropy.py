@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from theseus_analyses.layers import by_layer
+from theseus_analyses.layers import by_head, by_layer
 from theseus_track.analysis import (
     AnalysisBase,
     analysis,
@@ -70,13 +70,7 @@ class AttentionEntropy(AnalysisBase):
             xlabel="Head",
             ylabel="Layer",
         )
-        table = [
-            {"layer": path, "head": head}
-            | {name: float(numbers[head]) for name, numbers in row.items()}
-            for path, row in rows.items()
-            for head in range(len(row["entropy"]))
-        ]
-        return {"entropy": figure, "heads": table}
+        return {"entropy": figure, "heads": by_head(rows)}
 
 
 def _padded(rows: list[np.ndarray]) -> np.ndarray:

@@ -52,11 +52,11 @@ class DeadUnits(AnalysisBase):
 
     def plot(self, values: Mapping[str, np.ndarray]) -> object:
         """Draw the share of dead units by layer; list which ones they are."""
+        rows = by_layer(values, axes=1)
         dead = {
-            path: np.flatnonzero(row <= self.THRESHOLD)
-            for path, row in by_layer(values, axes=1).items()
+            path: np.flatnonzero(row <= self.THRESHOLD) for path, row in rows.items()
         }
-        sizes = [row.size for row in by_layer(values, axes=1).values()]
+        sizes = [row.size for row in rows.values()]
         figure = self.bar(
             x=list(dead),
             y=[

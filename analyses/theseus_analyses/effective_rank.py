@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from theseus_analyses.layers import by_layer
 from theseus_analyses.residual import ResidualAnalysis
 from theseus_track.analysis import analysis
 
@@ -54,17 +53,6 @@ class EffectiveRank(ResidualAnalysis):
 
     def plot(self, values: Mapping[str, Mapping[str, np.ndarray]]) -> object:
         """Draw both ranks over depth, and return all numbers as a table."""
-        rows = by_layer(values, axes=0)
         names = {"participation": "Participation ratio", "entropy_rank": "Entropy rank"}
-        figure = self.line(
-            x=list(range(len(rows))) * 2,
-            y=[float(row[name]) for name in names for row in rows.values()],
-            hue=[label for label in names.values() for _ in rows],
-            xlabel="Block",
-            ylabel="Directions in use",
-        )
-        table = [
-            {"block": path} | {name: float(number) for name, number in row.items()}
-            for path, row in rows.items()
-        ]
+        figure, table = self.over_depth(values, names, ylabel="Directions in use")
         return {"ranks": figure, "blocks": table}

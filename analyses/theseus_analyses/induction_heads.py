@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from theseus_analyses.layers import by_layer
+from theseus_analyses.layers import by_head, by_layer
 from theseus_track.analysis import (
     AnalysisBase,
     analysis,
@@ -86,12 +86,7 @@ class InductionHeads(AnalysisBase):
 
     def plot(self, values: Mapping[str, Mapping[str, np.ndarray]]) -> object:
         """Draw the induction scores, layer by head, and all of them as a table."""
-        table = [
-            {"layer": path, "head": head}
-            | {name: float(scores[head]) for name, scores in row.items()}
-            for path, row in by_layer(values, axes=1).items()
-            for head in range(len(row["induction"]))
-        ]
+        table = by_head(by_layer(values, axes=1))
         table.sort(key=lambda row: -row["induction"])
         figure = self.bar(
             x=[f"{row['layer']} {row['head']}" for row in table[:20]],

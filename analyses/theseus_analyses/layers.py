@@ -1,12 +1,13 @@
-"""The rows of a figure by layer, also where a scanned stack gave all of its at once."""
+"""The rows of figures and tables by layer, those of scanned stacks included."""
 
 import operator
 from collections.abc import Mapping
 from typing import Any
 
 import jax
+import numpy as np
 
-__all__ = ["by_layer"]
+__all__ = ["by_head", "by_layer"]
 
 
 def by_layer(values: Mapping[str, Any], *, axes: int) -> dict[str, Any]:
@@ -30,3 +31,17 @@ def by_layer(values: Mapping[str, Any], *, axes: int) -> dict[str, Any]:
             taken = jax.tree.map(operator.itemgetter(layer), value)
             rows |= by_layer({f"{path} ({layer})": taken}, axes=axes)
     return rows
+
+
+def by_head(rows: Mapping[str, Mapping[str, np.ndarray]]) -> list[dict[str, Any]]:
+    """List numbers of attention heads, one row a head.
+
+    Args:
+        rows: Layer -> name -> numbers, [head]; as `by_layer` returns them.
+    """
+    return [
+        {"layer": path, "head": head}
+        | {name: float(numbers[head]) for name, numbers in row.items()}
+        for path, row in rows.items()
+        for head in range(len(next(iter(row.values()))))
+    ]

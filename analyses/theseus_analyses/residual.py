@@ -1,11 +1,14 @@
 """Which calls of a model are the blocks of its residual stream."""
 
 import re
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
+from theseus_analyses.layers import by_layer
 from theseus_analyses.targets import any_module
 from theseus_track.analysis import AnalysisBase
 from theseus_track.capture import Target
@@ -64,3 +67,34 @@ class ResidualAnalysis(AnalysisBase):
         By default its output, or the first array of it.
         """
         return jax.tree.leaves(inputs.output)[0]  # type: ignore[no-any-return]
+
+    def over_depth(
+        self,
+        values: Mapping[str, Mapping[str, np.ndarray]],
+        names: Mapping[str, str],
+        *,
+        ylabel: str,
+    ) -> tuple[object, list[dict[str, Any]]]:
+        """Draw some numbers of each block over depth, and list all of them.
+
+        Args:
+            values: What `plot` gets: path -> name -> a number; of a stack, [layer].
+            names: Which numbers to draw -> what the figure calls them.
+            ylabel: What they are.
+
+        Returns:
+            A figure with one line a name, and a table with one row a block.
+        """
+        rows = by_layer(values, axes=0)
+        figure = self.line(
+            x=list(range(len(rows))) * len(names),
+            y=[float(row[name]) for name in names for row in rows.values()],
+            hue=[label for label in names.values() for _ in rows],
+            xlabel="Block",
+            ylabel=ylabel,
+        )
+        table = [
+            {"block": path} | {name: float(number) for name, number in row.items()}
+            for path, row in rows.items()
+        ]
+        return figure, table

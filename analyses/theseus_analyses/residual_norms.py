@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from theseus_analyses.layers import by_layer
 from theseus_analyses.residual import ResidualAnalysis
 from theseus_track.analysis import analysis
 
@@ -50,17 +49,6 @@ class ResidualNorms(ResidualAnalysis):
 
     def plot(self, values: Mapping[str, Mapping[str, np.ndarray]]) -> object:
         """Draw norms over depth, and return all numbers as a table."""
-        rows = by_layer(values, axes=0)
         names = {"stream": "Stream after the block", "write": "Written by the block"}
-        figure = self.line(
-            x=list(range(len(rows))) * 2,
-            y=[float(row[name]) for name in names for row in rows.values()],
-            hue=[label for label in names.values() for _ in rows],
-            xlabel="Block",
-            ylabel="Mean norm",
-        )
-        table = [
-            {"block": path} | {name: float(number) for name, number in row.items()}
-            for path, row in rows.items()
-        ]
+        figure, table = self.over_depth(values, names, ylabel="Mean norm")
         return {"norms": figure, "blocks": table}

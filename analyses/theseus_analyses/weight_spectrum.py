@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from flax import linen, nnx
 
+from theseus_analyses.layers import by_layer
 from theseus_track.analysis import AnalysisBase, analysis
 
 __all__ = ["WeightSpectrum"]
@@ -55,11 +56,7 @@ class WeightSpectrum(AnalysisBase):
 
     def plot(self, values: Mapping[str, np.ndarray]) -> object:
         """Draw one line a matrix, on a logarithmic scale; list norms and ranks."""
-        rows = {
-            f"{path} ({layer})" if value.ndim > 1 else path: row
-            for path, value in values.items()
-            for layer, row in enumerate(value.reshape(-1, value.shape[-1]))
-        }
+        rows = by_layer(values, axes=1)
         figure = self.line(
             x=np.concatenate([np.arange(1, row.size + 1) for row in rows.values()]),
             y=np.concatenate(list(rows.values())),
